@@ -222,6 +222,12 @@ def incoming(call):
     return before, after
 
 
+def may_learn(call, requests):
+    """C++ that notes what completion of these requests, their number and their array, would show."""
+    one_by_one = any(name in ("index", "outcount") for _, name, _, _ in call.parameters)
+    return f"  const requests::MayLearn may_learn({requests}, {str(one_by_one).lower()});"
+
+
 def with_hob(call):
     """C++ of Hob's own part."""
     row = call.row
@@ -241,10 +247,7 @@ def with_hob(call):
         lines.append("  advance_polling();")
     acquire = acquire_after(call)
     if row.completes:
-        one_by_one = any(name in ("index", "outcount") for _, name, _, _ in call.parameters)
-        lines.append(
-            f"  const requests::MayLearn may_learn({row.completes}, {str(one_by_one).lower()});"
-        )
+        lines.append(may_learn(call, row.completes))
     lines += before
     if row.joint and acquire:
         lines.append("  JointAcquire joint(comm);")
@@ -286,20 +289,20 @@ def polled_again(call):
     found = polled(call)
     name = short(call.name)
     completed = COMPLETED[call.base].replace("completing", "polled")
-    one_by_one = str("any" in call.base or "some" in call.base).lower()
+    after = acquire_after(call)
     used = [
-        (declaration, name)
-        for declaration, name, *_ in call.parameters
-        if re.search(rf"\b{name}\b", completed + acquire_after(call))
+        (declaration, parameter)
+        for declaration, parameter, *_ in call.parameters
+        if re.search(rf"\b{parameter}\b", completed + after)
     ]
     declaration, arguments = (", ".join(words) for words in zip(*used, strict=True))
     return [
         f"[[gnu::noinline]] static {call.returns} completed_{name}(",
         f"    const requests::PolledRequests& polled, {call.returns} hob_result, {declaration}) {{",
         "  const CallGuard guard;",
-        f"  const requests::MayLearn may_learn(polled.count(), polled.handles(), {one_by_one});",
+        may_learn(call, "polled.count(), polled.handles()"),
         f"  if (hob_result == MPI_SUCCESS) {{ {completed} }} else {{ polled.replaced(); }}",
-        f"  {acquire_after(call)}",
+        f"  {after}",
         "  return hob_result;",
         "}",
         f"[[gnu::noinline]] static {call.returns} polled_{name}({call.declaration}) {{",
