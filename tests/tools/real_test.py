@@ -1,5 +1,6 @@
 """hob bench real: what is found, how runs are judged, and the page that is written; no MPI program is started."""
 
+import datetime
 import json
 import re
 import tempfile
@@ -14,7 +15,7 @@ from hob import bench
 from hob.benches import real
 from hob.benchlib import SETUPS, BenchError, Result
 from hob.real import PROGRAMS
-from hob.real.page import MECHANISMS
+from hob.real.page import MECHANISMS, page
 from hob.real.program import Program
 
 CG = Program(
@@ -155,6 +156,19 @@ class Runs(unittest.TestCase):
         self.assertFalse(result["limits"][0]["ok"])
         self.assertIn(">= 3 MISSED", page)
         self.assertIn("first touches", page)
+
+    def test_a_row_that_is_not_measured_again_stays(self):
+        _, _, first, _ = self.measured(CG, {"plain": 8.0, "default": 2.0})
+        row = next(line for line in first.splitlines() if line.startswith("| `cg`"))
+        self.assertIn(f"| {datetime.date.today().isoformat()} |", row)
+        other = replace(CG, name="other")
+        results = {"other": {"date": "2020-01-02", "rows": [], "limits": []}}
+        with mock.patch("hob.real.page._line", lambda program, result: result["date"]):
+            second = page([CG, other], results, {}, {}, first)
+            third = page([CG, other], {**results, "cg": results["other"]}, {}, {}, second)
+        self.assertIn(row + "\n2020-01-02", second)
+        self.assertNotIn("Not measured", second)
+        self.assertNotIn(row, third)
 
     def test_more_is_better_for_rates(self):
         _, result, _, _ = self.measured(replace(CG, rate=True), {"plain": 2.0, "default": 8.0})

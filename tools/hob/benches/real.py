@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import fnmatch
 import json
 import os
@@ -86,7 +87,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--page",
         metavar="FILE",
-        help="write the page about all programs there, from --results and this run",
+        help="write the page about all programs there, from --results and this run; rows of others stay as they are there",
     )
 
 
@@ -245,10 +246,14 @@ def _modes(text):
     return modes
 
 
+def _today():
+    return datetime.date.today().isoformat()
+
+
 def _keep(directory, program, rows, limits):
     if directory:
         Path(directory).mkdir(parents=True, exist_ok=True)
-        kept = {"machine": machine(), "rows": rows, "limits": limits}
+        kept = {"machine": machine(), "date": _today(), "rows": rows, "limits": limits}
         Path(directory, f"{program.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
@@ -285,7 +290,11 @@ def run(args, bench):
         before = len(bench.limits)
         try:
             rows = _run(program, path, _modes_of(program, modes), args, bench, progress)
-            results[program.name] = {"rows": rows, "limits": bench.limits[before:]}
+            results[program.name] = {
+                "date": _today(),
+                "rows": rows,
+                "limits": bench.limits[before:],
+            }
             _keep(args.results, program, rows, bench.limits[before:])
         except BenchError as error:
             # One program that cannot be run here must not cost the others' results.
@@ -294,7 +303,9 @@ def run(args, bench):
     for name, text in failed.items():
         print(f"not run to its end: {name}: {text}")
     if args.page:
-        Path(args.page).write_text(page(PROGRAMS, results, failed, machine()))
+        written = Path(args.page)
+        before = written.read_text() if written.exists() else ""
+        written.write_text(page(PROGRAMS, results, failed, machine(), before))
     if failed and not bench.rows:
         raise BenchError("none of the programs could be run")
     if any("another answer" in text for text in failed.values()):

@@ -7,8 +7,8 @@ ghosts; *unbatched* is with `HOB_BATCH=off`. Written by
 
     hob bench real --programs DIR --results DIR --page docs/real-programs.md
 
-`hob bench real --list` says where each program comes from, and which of them are here. `tests/real/build-programs DIR` builds some of
-them from their pinned sources.
+Rows of programs that were not run again stay as they were; *measured* says when each was. `hob bench real --list` says where each
+program comes from, and which of them are here. `tests/real/build-programs DIR` builds some of them from their pinned sources.
 
 Each is run plainly and with Hob, in turn; *ratio* is the median of plain time over time with Hob (or of the rates), as the program
 itself reports it, else of the whole job. The answers that it prints must be the same in every run; of one that prints none, the
@@ -34,25 +34,32 @@ COLUMNS = (
     "limit",
     "counters",
     "answers",
+    "measured",
     "why no more",
 )
 
 
-def page(programs, results, failed, machine):
-    """programs: all that are known; results: {name: {"rows", "limits"}}; failed: {name: why}."""
+def page(programs, results, failed, machine, before=""):
+    """programs: all that are known; results: {name: {"rows", "limits", "date"}}; failed: {name: why};
+    before: the page as it was, whose rows of programs without a result stay."""
+    earlier = {name: row for name, row in _rows_of(before).items() if name not in results}
     parts = [HEAD.format(cpu=machine.get("cpu", "?"), cores=machine.get("cores", "?"))]
     for mechanism, title in MECHANISMS.items():
         rows = [
             _line(program, results[program.name])
+            if program.name in results
+            else earlier[program.name]
             for program in programs
-            if program.mechanism == mechanism and program.name in results
+            if program.mechanism == mechanism
+            and (program.name in results or program.name in earlier)
         ]
         if rows:
             parts.append(
                 "\n".join([title, "", _cells(COLUMNS), _cells(["---"] * len(COLUMNS)), *rows])
             )
-    parts.append(_origins([one for one in programs if one.name in results]))
-    absent = [one for one in programs if one.name not in results]
+    shown = {*results, *earlier}
+    parts.append(_origins([one for one in programs if one.name in shown]))
+    absent = [one for one in programs if one.name not in shown]
     if absent:
         parts.append(
             "## Not measured\n\n"
@@ -62,6 +69,12 @@ def page(programs, results, failed, machine):
             )
         )
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _rows_of(text):
+    """{program: its row} of a page."""
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    return {line.split("`")[1]: line for line in lines}
 
 
 def _line(program, result):
@@ -84,6 +97,7 @@ def _line(program, result):
             _limits(result["limits"]),
             _counters(program, row),
             row["answers"],
+            result["date"],
             program.reason if missed or row["ratio"] < 2 else "",
         ]
     )
