@@ -102,6 +102,17 @@ recall::Room& recall_room() {
   return *room;
 }
 
+void start_readahead(Window& window, std::unique_ptr<ExposedSizes> exposed) {
+  if (const std::uint64_t most = context().longest_get;
+      most != std::numeric_limits<std::uint64_t>::max())
+    note(
+        fmt::format("One-sided operations travel as messages between nodes "
+                    "(MPIR_CVAR_CH4_OFI_ENABLE_RMA=0): no more than {} bytes are fetched ahead at "
+                    "once, since MPICH breaks longer answers (docs/troubleshooting.md).",
+                    most));
+  window.cached->fetch_ahead(std::move(exposed));
+}
+
 /// Gets with indexed datatypes are right and cheap where batches are. Ghosts get one message of
 /// many anyway.
 void start_recall(Window& window, Mode mode, bool ghosts) {
@@ -129,16 +140,8 @@ void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<Displ
   if (cached && window.stages.batches())
     window.cached->know_batches(window.stages.batches()->batched_gets());
   if (cached) window.cached->set_wait_meter(window.waits);
+  if (cached && may_fetch_ahead(window)) start_readahead(window, std::move(exposed));
   if (cached) start_recall(window, mode, ghosts);
-  if (!cached || !may_fetch_ahead(window)) return;
-  if (const std::uint64_t most = context().longest_get;
-      most != std::numeric_limits<std::uint64_t>::max())
-    note(
-        fmt::format("One-sided operations travel as messages between nodes "
-                    "(MPIR_CVAR_CH4_OFI_ENABLE_RMA=0): no more than {} bytes are fetched ahead at "
-                    "once, since MPICH breaks longer answers (docs/troubleshooting.md).",
-                    most));
-  window.cached->fetch_ahead(std::move(exposed));
 }
 
 /// Whether this process would share what it fetches through such a window with others of its node.

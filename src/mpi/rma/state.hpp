@@ -27,7 +27,7 @@ inline std::atomic<int> validated_windows{0};
 /// Global, since most of these calls name no window.
 inline std::atomic<int> incoming_compared{0};
 
-/// There is, or was, a window whose phases are recalled (cache/recalling.hpp): what its epochs
+/// There is, or was, a window whose phases are recalled (cache/recall_gets.hpp): what its epochs
 /// reach is noted. Global, so that programs without one do not look their windows up for it.
 inline std::atomic<bool> phases_recalled{false};
 

@@ -169,15 +169,15 @@ void report_window(Window& window, Changes& changes, bool wanted, double cost) {
     return;
   }
   if (wanted) {
-    window.cached->notify_writes(v.number, changes);
+    window.cached->reports().notify(v.number, changes);
     report_stores(window, changes);
-    if (window.cached->wants_edges(v.always)) changes.want_edges(v.number);
+    if (window.cached->reports().wants_edges(v.always)) changes.want_edges(v.number);
   } else {
-    window.cached->notify_nothing();
+    window.cached->reports().notify_nothing();
     v.stores.not_wanted();
     changes.add_all(v.number);
   }
-  if (window.cached->gains_by_keeping(cost)) changes.ask();
+  if (window.cached->reports().gains_by_keeping(cost)) changes.ask();
 }
 
 /// For calls out of functions of the program's that Hob cannot serve: nothing can be looked at.
@@ -226,7 +226,7 @@ void start_validation(Window& window, const WindowAnswers& answers, const Expose
   std::uint64_t last = all().last_number.load(std::memory_order_relaxed);
   while (last < number && !all().last_number.compare_exchange_weak(last, number)) {
   }
-  if (window.cached) window.cached->expect_kept(exposed, answers.validate_always);
+  if (window.cached) window.cached->reports().expect(exposed, answers.validate_always);
   const bool allocated =
       window.kind == WindowKind::allocate || in_own_arena(window.base, window.bytes);
   const auto owner = allocated ? validation::Owner::library : validation::Owner::process;
@@ -380,7 +380,8 @@ void JointAcquire::keep(const char* call) {
   const Communicator& comm = look_up(comm_);
   for (Window* window : comm.windows)
     if (window->cached)
-      window->cached->keep_unchanged(window->validation->number, *changes_, comm.edges, before);
+      window->cached->reports().keep_unchanged(window->validation->number, *changes_, comm.edges,
+                                               before);
 }
 
 int JointAcquire::barrier(MPI_Comm comm) {

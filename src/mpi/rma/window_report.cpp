@@ -38,6 +38,10 @@ const cache::Stats& cache_of(const Window& window) {
   static const auto& none = *new cache::Stats;
   return window.cached ? window.cached->cache().stats() : none;
 }
+/// Null: nothing is fetched ahead.
+const Ahead* ahead_of(const Window& window) {
+  return window.cached ? window.cached->ahead() : nullptr;
+}
 
 BatchStats batches_of(const Window& window) {
   return window.stages.batches() ? window.stages.batches()->stats() : BatchStats{};
@@ -145,9 +149,15 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"ahead_block", "B",
       "Of a block that is fetched around a miss, at the end; 0: no more than was asked for.",
       report::Kind::level},
-     [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->block_bytes() : 0; }},
+     [](const Window& w) -> std::uint64_t {
+       const Ahead* const ahead = ahead_of(w);
+       return ahead ? ahead->readahead.block_bytes() : 0;
+     }},
     {{"ahead_changes", "changes", "Changes of the size of these blocks."},
-     [](const Window& w) -> std::uint64_t { return w.cached ? w.cached->block_changes() : 0; }},
+     [](const Window& w) -> std::uint64_t {
+       const Ahead* const ahead = ahead_of(w);
+       return ahead ? ahead->block_changes() : 0;
+     }},
     {{"recalled", "places",
       "Fetched at the beginning of a phase, since phases like it read them; places that touch "
       "count "
@@ -295,11 +305,13 @@ report::WindowReport window_report(const Window& window) {
         {a.get, a.of_index ? "index" : "storage", a.from, a.to, cache::reason_text(a.reason)});
   for (const DropCauses::Row& row : window.cached->drop_causes().rows())
     result.drops.push_back({std::string(row.call), row.times, row.bytes});
-  for (const BlockChange& c : window.cached->first_block_changes())
-    result.adaptations.push_back(
-        {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
-  for (const recall::PhasePoint& p : window.cached->recalled_phases())
-    result.phases.push_back({p.phase, p.count, p.recalled, p.used, p.missed});
+  if (const Ahead* const ahead = window.cached->ahead())
+    for (const BlockChange& c : ahead->changes)
+      result.adaptations.push_back(
+          {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
+  if (const RecallGets* const recalls = window.cached->recalls())
+    for (const recall::PhasePoint& p : recalls->phases())
+      result.phases.push_back({p.phase, p.count, p.recalled, p.used, p.missed});
   std::stable_sort(result.adaptations.begin(), result.adaptations.end(),
                    [](const auto& a, const auto& b) { return a.get < b.get; });
   return result;

@@ -1,130 +1,19 @@
 // Gets of a window that go to the library, by the classes that issue and finish them: each by
-// itself, on a backend that copies bytes when it is told to.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <numeric>
-#include <vector>
-
-#include "fake_mpi.hpp"
-#include "mpi/core/acquires.hpp"
-#include "mpi/pmpi/real.hpp"
-#include "mpi/requests/request.hpp"
-#include "mpi/rma/cache/block_gets.hpp"
-#include "mpi/rma/cache/get_issuer.hpp"
-#include "mpi/rma/cache/requested_gets.hpp"
+// itself.
+#include "played_window.hpp"
 
 namespace hob::mpi {
 namespace {
 
-constexpr std::size_t kMemory = 65536;
-constexpr std::uint64_t kBlock = 4096;
-constexpr int kTarget = 1;
-
-/// The memory of a target, and what was asked of it.
-struct PlayedBackend final : Backend {
-  int issue(const rma::Op& op) override {
-    if (error != MPI_SUCCESS) return error;
-    issued.push_back(op);
-    if (op.request) return real::Rget(&word, 1, MPI_INT, kTarget, 0, 1, MPI_INT, win, op.request);
-    return MPI_SUCCESS;
-  }
-  int synchronise(const rma::Sync&) override { return MPI_SUCCESS; }
-  /// All gets bring their bytes.
-  void arrive() {
-    for (const rma::Op& op : issued)
-      std::memcpy(op.result.address, memory.data() + op.disp,
-                  static_cast<std::size_t>(op.result.count));
-    issued.clear();
-  }
-
-  std::vector<std::byte> memory = std::vector<std::byte>(kMemory);
-  std::vector<rma::Op> issued;
-  int error = MPI_SUCCESS;
-  int word = 0;
-  MPI_Win win = MPI_WIN_NULL;
-};
-
-class IssuedGets : public testing::Test, public RequestedGets::Owner {
+class IssuedGets : public PlayedWindow {
  protected:
-  void SetUp() override {
-    fake::reset();
-    real::Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base_, &backend_.win);
-    for (std::size_t i = 0; i < kMemory; ++i) backend_.memory[i] = std::byte(i * 7 % 251);
-    bool lacking = false;
-    t_ = &targets_.at(kTarget, lacking, [](TargetState&) {});
-    ahead_.exposed->assign(PerRank(kMemory), PerRank(kAllReadable));
-    issuer_.know_ahead(ahead_);
-    acquire_users.fetch_add(1);  // else acquires are not counted
-  }
-  void TearDown() override {
-    acquire_users.fetch_sub(1);
-    real::Win_free(&backend_.win);
-  }
-
-  void get_arrived(PendingGet& pending, TargetState&, bool awaited) override {
-    arrived_.push_back(awaited);
-    cache_->fill(pending.entry, pending.first_byte(), pending.bytes);
-  }
-  void get_failed() override { ++failed_; }
-
-  Get get_of(std::uint64_t displacement, int bytes, MPI_Request* request = nullptr) {
-    return Get::get(buffer_.data(), bytes, MPI_BYTE, kTarget, static_cast<MPI_Aint>(displacement),
-                    bytes, MPI_BYTE, request);
-  }
-  static CacheableGet wanted_of(const Get& get) {
-    const Layout& bytes = layout_of(MPI_BYTE);
-    return {&bytes,
-            &bytes,
-            {kTarget, static_cast<std::uint64_t>(get.disp), 0},
-            static_cast<std::uint64_t>(get.target_count),
-            true};
-  }
-  /// What a lookup finds of a get of so many bytes.
-  cache::Hit found(std::uint64_t displacement, std::uint64_t bytes) {
-    return cache_->find({kTarget, displacement, 0}, bytes).kind;
-  }
-  bool has_right_bytes(std::uint64_t displacement, std::size_t bytes) const {
-    return std::memcmp(buffer_.data(), backend_.memory.data() + displacement, bytes) == 0;
-  }
   bool issue_block(const Get& get) { return blocks_.issue(get, *t_, wanted_of(get), false); }
-  PendingGet& only_pending() { return under_way_[t_->pending.at(0)]; }
   void finish_block() {
     backend_.arrive();
     blocks_.finish(only_pending());
     under_way_.remove(t_->pending, t_->pending[0]);
   }
 
-  void* base_ = nullptr;
-  std::array<std::byte, 256> buffer_{};
-  std::vector<bool> arrived_;
-  int failed_ = 0;
-
-  std::unique_ptr<cache::Cache> cache_ = cache::Cache::create({});
-  PlayedBackend backend_;
-  Outstanding results_;
-  DisplacementUnits units_;
-  Coherence coherence_{Mode::automatic, 0};
-  NodeSharing sharing_{coherence_};
-  ExclusiveSpin lock_;
-  gets::HotLookup hot_{{}, *cache_};
-  OwnEpoch own_epoch_;
-  TargetTable targets_;
-  TargetState* t_ = nullptr;
-  GetsUnderWay under_way_;
-  gets::HitCost hit_{100, 0.1};
-  gets::Learning learning_{{.trips = {.profile = {.bypass = false}}}, hit_, under_way_, *cache_};
-  gets::KeptCopies kept_{*cache_};
-  gets::ProgressPace progress_{0, 0};
-  GetStats stats_;
-  GetIssuer issuer_{{.rank = 0},
-                    {backend_, results_, *cache_, units_, coherence_, sharing_, hot_, own_epoch_,
-                     under_way_, learning_, kept_, stats_}};
-  Ahead ahead_{{.fixed_bytes = kBlock}, std::make_unique<ExposedSizes>(), {}, 8000, 0.25};
-  RequestedGets requested_{{*this, lock_, hot_, issuer_, backend_, *cache_, targets_, under_way_,
-                            learning_, kept_, progress_, stats_}};
   BlockGets blocks_{kMemory,
                     {ahead_, issuer_, requested_, *cache_, units_, coherence_, sharing_, under_way_,
                      learning_, kept_, stats_}};

@@ -4,6 +4,7 @@
 
 #include "base/published.hpp"
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/state.hpp"
 #include "mpi/rma/backend/op.hpp"
 #include "mpi/rma/backend/sync.hpp"
 
@@ -30,6 +31,10 @@ class Backend {
   /// give theirs back. let_in() sends it, and blocks in its place. Returns an MPI error.
   virtual bool holds_back(int /*target*/) { return false; }
   virtual int let_in(int /*target*/) { return MPI_SUCCESS; }
+  /// The first of these where an operation might wait for another thread of this process.
+  bool holds_back_from_threads(int target) {
+    return many_threads && may_hold_back() && holds_back(target);
+  }
 
   /// After operations to `target` that were given on under a lock: completes what is held of them
   /// beyond the bounds. It may block, so that no lock is held here.

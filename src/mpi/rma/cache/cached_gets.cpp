@@ -12,6 +12,16 @@
 #include "mpi/rma/cache/hit_cost.hpp"
 
 namespace hob::mpi {
+namespace {
+
+/// How old bytes may be that nobody asked for before.
+PollGuard::Config age_unasked(const GetOptions& options) {
+  return {.hits = ~std::uint32_t{0},
+          .age = ticks_in(options.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
+          .share = options.poll_share};
+}
+
+}  // namespace
 
 CachedGets::CachedGets(const WindowContext& window, Backend& backend, Outstanding& atomic_results,
                        const OperationCounts& issued, const GetOptions& options,
@@ -53,6 +63,8 @@ CachedGets::CachedGets(const WindowContext& window, Backend& backend, Outstandin
       issuer_({.rank = window.rank, .atomic_reads_are_gets = options.atomic_reads_are_gets},
               {backend, atomic_results, *cache_, *units_, coherence_, sharing_, hot_, own_epoch_,
                under_way_, learning_, kept_, stats_}),
+      reports_(window.rank, {*this, lock_, hot_, *cache_, coherence_, tracking_, targets_,
+                             own_rank_, kept_, stats_}),
       requested_({*this, lock_, hot_, issuer_, backend, *cache_, targets_, under_way_, learning_,
                   kept_, progress_, stats_}) {
   acquire_users.fetch_add(1, std::memory_order_relaxed);
@@ -95,18 +107,36 @@ void CachedGets::fetch_ahead(std::unique_ptr<ExposedSizes> exposed) {
   cache::Readahead::Config config = options_.readahead;
   config.latency = tuning::gets::kFirstLatencyNs * tick;
   config.per_byte = tuning::gets::kFirstNsPerByte * tick;
-  ahead_.reset(new (std::nothrow) Ahead(
-      config, std::move(exposed),
-      {.hits = ~std::uint32_t{0},
-       .age = ticks_in(options_.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,
-       .share = options_.poll_share},
-      config.latency, config.per_byte));
+  ahead_.reset(new (std::nothrow) Ahead(config, std::move(exposed), age_unasked(options_),
+                                        config.latency, config.per_byte));
   if (!ahead_) return;
   learning_.set_block_cost(ahead_->cost);
   issuer_.know_ahead(*ahead_);
   blocks_.emplace(options_.readahead.longest_fetch,
                   BlockGets::Parts{*ahead_, issuer_, requested_, *cache_, *units_, coherence_,
                                    sharing_, under_way_, learning_, kept_, stats_});
+}
+
+void CachedGets::recall(Backend& carrier, bool indexed, recall::Room& room) {
+  recalls_.reset(new (std::nothrow) RecallGets(
+      {.window = window_.id,
+       .rank = window_.rank,
+       .indexed = indexed,
+       .longest_fetch = options_.readahead.longest_fetch,
+       .age = age_unasked(options_)},
+      {*this, backend_, carrier, room, ahead_.get(), issuer_, *cache_, *units_, coherence_,
+       sharing_, tracking_, under_way_, learning_, kept_, stats_}));
+}
+
+void CachedGets::reaches_all(bool all) {
+  if (!recalls_) return;
+  const std::lock_guard guard(lock_);
+  recalls_->reaches_all(all);
+}
+
+double CachedGets::typical_trip() const {
+  const std::uint64_t seen = learning_.typical_trip();
+  return seen != 0 || !ahead_ ? static_cast<double>(seen) : ahead_->cost.latency();
 }
 
 void CachedGets::may_read_all() {
@@ -117,7 +147,7 @@ void CachedGets::may_read_all() {
 std::uint64_t CachedGets::memory_bytes() const {
   return cache_->memory_bytes() + under_way_.memory_bytes() + targets_.memory_bytes() +
          units_->memory_bytes() + (ahead_ ? ahead_->memory_bytes() : 0) +
-         (recalling_ ? recalling_->memory_bytes() : 0);
+         (recalls_ ? recalls_->memory_bytes() : 0);
 }
 
 }  // namespace hob::mpi

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,17 +19,18 @@
 #include "mpi/rma/cache/block_gets.hpp"
 #include "mpi/rma/cache/entered.hpp"
 #include "mpi/rma/cache/own_rank.hpp"
-#include "mpi/rma/cache/recalling.hpp"
+#include "mpi/rma/cache/recall_gets.hpp"
 #include "mpi/rma/cache/requested_gets.hpp"
 #include "mpi/rma/cache/window_context.hpp"
+#include "mpi/rma/cache/write_reports.hpp"
 #include "report/trace.hpp"
-#include "validation/changes.hpp"
-#include "validation/edges.hpp"
 
 namespace hob::mpi {
 
 /// Cached gets of one window. Thread safe with MPI_THREAD_MULTIPLE. No function throws.
-class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies::Dropper {
+class CachedGets final : private RequestedGets::Owner,
+                         private RecallGets::Owner,
+                         private WriteReports::Owner {
  public:
   /// `backend`, `atomic_results`, where results of atomic reads are noted that may announce writes,
   /// and `issued`, the window's operations so far, outlive the object.
@@ -51,7 +51,8 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   void fetch_ahead(std::unique_ptr<ExposedSizes> exposed);
   /// From now on, the places that the last phases read are fetched at once when one like them
   /// begins, by `carrier`, which is behind everything that holds operations back and outlives the
-  /// object. `indexed`: as few gets with indexed datatypes. Before the first get.
+  /// object. `indexed`: as few gets with indexed datatypes. After fetch_ahead(), before the first
+  /// get.
   void recall(Backend& carrier, bool indexed, recall::Room& room);
   /// Whether an epoch that this process has opened reaches all targets.
   void reaches_all(bool all);
@@ -125,36 +126,8 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   /// With several threads, writes to the own rank are noted there in place of both.
   OwnRank& own_rank() { return own_rank_; }
 
-  // kept_copies.cpp: copies that outlive a collective call, since no process wrote
-
-  /// Copies may outlive collective calls. Before the window's first operation. `exposed`: what its
-  /// targets show. Writes of this process are seen `from_the_start`, or from its first get or from
-  /// when some process asks for copies to be kept: a process that only reaches its own memory pays
-  /// nothing.
-  void expect_kept(const ExposedSizes& exposed, bool from_the_start);
-
-  /// Adds to `changes` what this process has written to the window, known to its members as
-  /// `window`, since the last call, and what may be under way. Before a call that reports it.
-  /// Writes that were not seen until now will be.
-  void notify_writes(std::uint64_t window, validation::Changes& changes);
-
-  /// In place of that where no member would keep anything: tracking of a window that is not read
-  /// any more ends.
-  void notify_nothing();
-
-  /// Whether copies that outlive collective calls are worth `cost` ticks for each that reports
-  /// writes: they have saved more, or it is not known yet.
-  bool gains_by_keeping(double cost);
-
-  /// Whether it would gain by knowing what the edges of its targets are, since copies of them may
-  /// be in doubt. `always`: whatever that takes.
-  bool wants_edges(bool always);
-
-  /// `changes` is what all members have written before they made the collective call that was this
-  /// process's acquire after number `before`: everything else is still true, but for edges that are
-  /// in doubt. `shown`: the edges, where members have shown them in this call.
-  void keep_unchanged(std::uint64_t window, const validation::Changes& changes,
-                      std::span<const validation::ShownEdges> shown, std::uint64_t before);
+  /// Copies that outlive a collective call.
+  WriteReports& reports() { return reports_; }
 
   /// HOB_Invalidate, or an own write to memory that other windows may show too.
   void drop_all();
@@ -167,17 +140,9 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   const std::string& mode_reason() const { return coherence_.mode_reason(); }
   void set_mode(Mode mode, std::string reason);
 
-  /// Bytes of the blocks that are fetched around a miss at present; 0: none.
-  std::uint64_t block_bytes() const { return ahead_ ? ahead_->readahead.block_bytes() : 0; }
-
-  /// How often their size changed, and the first of these changes.
-  std::uint64_t block_changes() const { return ahead_ ? ahead_->block_changes() : 0; }
-  std::vector<recall::PhasePoint> recalled_phases() const {
-    return recalling_ ? recalling_->memory.phases() : std::vector<recall::PhasePoint>{};
-  }
-  std::vector<BlockChange> first_block_changes() const {
-    return ahead_ ? ahead_->changes : std::vector<BlockChange>{};
-  }
+  /// Null: nothing is fetched ahead, or recalled.
+  const Ahead* ahead() const { return ahead_.get(); }
+  const RecallGets* recalls() const { return recalls_.get(); }
 
   const GetStats& stats() const { return stats_; }
   const cache::Cache& cache() const { return *cache_; }
@@ -211,10 +176,8 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
 
   // program_gets.cpp: what may be looked up
   TargetState& target(int rank);
+  TargetState& target_of(int rank) override { return target(rank); }
   CacheableGet cacheable(const Get& get, TargetState& t);
-  bool waits_for_lock(int target) const {
-    return HOB_UNLIKELY(many_threads && backend_.may_hold_back()) && backend_.holds_back(target);
-  }
   int let_in(int target, std::unique_lock<ExclusiveSpin>& guard);
   int look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                  std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit);
@@ -237,76 +200,29 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   int refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
                      std::uint64_t issued);
   bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false) {
-    return blocks_ &&
-           blocks_->issue(get, t, wanted, recalling_ && recalling_->memory.reads_recalled(), aged);
+    return blocks_ && blocks_->issue(get, t, wanted, recalls_ && recalls_->reads_recalled(), aged);
   }
   bool old_ahead(const cache::Lookup& hit, std::uint64_t now) const;
   std::uint64_t known_at(const cache::Lookup& hit) const { return kept_.known_at(hit.fetched); }
   bool in_batch() const { return issuer_.in_batch(); }
+  double typical_trip() const override;
 
-  // recall_gets.cpp: fetching again the places that phases like this one read
-  bool may_recall(const Get& get, const CacheableGet& wanted) const;
-  void after_look_up(const Get& get, TargetState& t, const CacheableGet& wanted,
-                     const cache::Lookup& hit, bool issued, bool requested);
-  bool may_recall_beside(const Get& get, TargetState& t, const CacheableGet& wanted);
-  bool issue_recalling(const Get& get, TargetState& t, const CacheableGet& wanted,
-                       const cache::Lookup& hit);
-  recall::Prices recall_prices() const;
-  void recall_like(Recalling::Cause& cause, TargetState& t);
-  std::uint32_t reserve_recalled(AheadFetch& fetch, std::span<const std::uint32_t> places,
-                                 const CacheableGet& wanted, std::uint32_t cookie,
-                                 std::uint64_t most_bytes, bool was_empty);
-  cache::Readahead::Range hull_of(std::span<const std::uint32_t> places,
-                                  const CacheableGet* own) const;
-  std::span<const std::uint32_t> places_within(std::span<const std::uint32_t> places,
-                                               std::uint64_t most) const;
-  bool may_span(int rank, const recall::Place& first, const cache::Readahead::Range& range,
-                std::uint64_t most) const;
-  std::size_t issue_recall(int rank, std::span<const std::uint32_t> places, Recalling::Cause& cause,
-                           const recall::Prices& prices);
-  bool send_recall(TargetState& t, PendingGet& pending, std::unique_ptr<AheadFetch> fetch,
-                   const cache::Readahead::Range& range, const Recalling::Cause& cause);
-  void drop_recalled(AheadFetch& fetch, cache::EntryId own);
-  void count_carried(Recalling::Cause& cause, TargetState& t);
-  int issue_places(int rank, const AheadFetch& fetch, const cache::Readahead::Range& range,
-                   MPI_Request* request);
-  void learn_prices(const TargetState& t, std::uint64_t waited);
-  const gets::RecalledPlace* recalled_place(std::uint32_t index, const CacheableGet& wanted,
-                                            const cache::Lookup& hit) const;
   /// A hit is fetched again, or has been; `recalled`: no get had asked for it before.
-  void refetch_begins(bool recalled, std::uint64_t now) {
-    if (recalled && recalling_)
-      recalling_->guard.begin(now);
-    else
-      learning_.refetch_begins(now);
-  }
-  void refetch_arrived(bool recalled, std::uint64_t now) {
-    if (recalled && recalling_)
-      recalling_->guard.arrived(now);
-    else
-      learning_.refetch_arrived(now);
-  }
-  void finish_recall(PendingGet& pending);
-  void end_recall();
-  void finish_old_recalls(TargetState& t);
-  void phase_ended() {
-    if (recalling_) recalling_->phase_ended(block_changes());
+  void refetch_begins(bool recalled, std::uint64_t now);
+  void refetch_arrived(bool recalled, std::uint64_t now);
+  void phase_ended() override {
+    if (recalls_) recalls_->phase_ended(ahead_ ? ahead_->block_changes() : 0);
   }
   /// The mode is known or has changed.
   void settle_own_flushes() {
     own_rank_.flushes_alone.store(mode() != Mode::strict, std::memory_order_relaxed);
   }
-  /// All that passed by are complete.
-  void none_passed_by() {
-    if (!many_threads) completions_.none_passed_by();
-  }
   void completed_something() {
-    if (recalling_) recalling_->memory.completed();
+    if (recalls_) recalls_->completed();
   }
   void waited_in_phase(std::uint64_t waited) {
-    if (recalling_) recalling_->memory.spent(static_cast<double>(waited));
+    if (recalls_) recalls_->spent(waited);
   }
-  bool times_waits() const { return ahead_ || recalling_; }
 
   // completion.cpp: flushes, epochs, arrival of bytes
   void complete(TargetState& t, std::uint32_t last, bool succeeded);
@@ -330,16 +246,16 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   void drop_everything();
   void drop_copies(int rank, TargetState& t) override;
   void drop_bytes(int rank, std::uint64_t first, std::uint64_t bytes) override;
-  void fetches(int rank, TargetState& t, std::uint64_t first, std::uint64_t bytes) {
-    kept_.fetches(rank, t, first, bytes);
-  }
   void end_strict_epoch();
-  void turn_tracking_on();
+  void turn_tracking_on() override;
   bool may_turn_tracking_off();
+  void try_turn_tracking_off() override {
+    if (may_turn_tracking_off()) turn_tracking_off();
+  }
   void turn_tracking_off();
   void turn_tracking_off_for_good();
   void call_in_vain(std::uint32_t calls = 1) {
-    if (HOB_UNLIKELY(tracking_.useless(calls)) && may_turn_tracking_off()) turn_tracking_off();
+    if (HOB_UNLIKELY(tracking_.useless(calls))) try_turn_tracking_off();
   }
   void record(report::TraceRecord what);
 
@@ -372,13 +288,11 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   GetStats stats_;
 
   GetIssuer issuer_;
-  std::unique_ptr<Ahead> ahead_;          ///< null: nothing is fetched ahead
-  std::optional<BlockGets> blocks_;       ///< none: likewise
-  std::unique_ptr<Recalling> recalling_;  ///< null: nothing is recalled
+  WriteReports reports_;
+  std::unique_ptr<Ahead> ahead_;         ///< null: nothing is fetched ahead
+  std::optional<BlockGets> blocks_;      ///< none: likewise
+  std::unique_ptr<RecallGets> recalls_;  ///< null: nothing is recalled
   RequestedGets requested_;  ///< the last: requests that outlive the window know it until it ends
 };
-
-/// Null: there is no memory for it.
-const Layout* layout_or_none(MPI_Datatype type);
 
 }  // namespace hob::mpi

@@ -45,7 +45,7 @@ void CachedGets::finish(PendingGet& pending) {
     case Purpose::ahead:
       return waited_in_phase(blocks_->finish(pending));
     case Purpose::recall:
-      return finish_recall(pending);
+      return recalls_->finish(pending);
   }
 }
 
@@ -70,6 +70,13 @@ void CachedGets::store(const PendingGet& pending, const std::byte* packed) {
     learning_.stored(pending.bytes, ticks() - start);
 }
 
+void CachedGets::refetch_arrived(bool recalled, std::uint64_t now) {
+  if (recalled && recalls_)
+    recalls_->refetch_arrived(now);
+  else
+    learning_.refetch_arrived(now);
+}
+
 void CachedGets::finish_refetch(PendingGet& pending) {
   refetch_arrived(pending.speculative, ticks());
   const std::byte* packed = pending.first_byte();
@@ -85,7 +92,7 @@ void CachedGets::finish_refetch(PendingGet& pending) {
           ? std::memcmp(pending.served.get(), packed, pending.bytes) != 0
           : cache_->refresh(pending.entry, packed, pending.bytes, pending.offset, pending.when);
   if (!changed) return;
-  if (pending.speculative) return end_recall();
+  if (pending.speculative) return recalls_->end();
   ++stats_.refetches_changed;
   note_acquire("bytes that changed");
   coherence_.set_mode(
@@ -112,7 +119,7 @@ void CachedGets::finish_verify(const PendingGet& pending) {
 /// beside it took part of that time, and what is waited for them later is no price.
 void CachedGets::get_arrived(PendingGet& pending, TargetState& t, bool awaited) {
   apply_acquires();
-  if (awaited && recalling_ && std::exchange(recalling_->requested, false)) completed_something();
+  if (awaited && recalls_) recalls_->request_completed();
   if (awaited && pending.asked != 0 && !many_threads) {
     const std::uint64_t now = ticks();
     const std::uint64_t waited = now - pending.asked;
@@ -157,10 +164,10 @@ CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   const Entered guard(lock_, hot_);
   request_groups_.complete();
   TargetState* const t = rank < 0 ? nullptr : &target(rank);
-  if (!t) none_passed_by();
+  if (!t && !many_threads) completions_.none_passed_by();
   FlushToken token = completions_.begin(t, local, coherence_.last_write());
   if (many_threads && (!t || rank == window_.rank)) token.own_flush = own_rank_.marks.begin_flush();
-  const bool waits = times_waits() && (!t || !t->pending.empty());
+  const bool waits = (ahead_ || recalls_) && (!t || !t->pending.empty());
   if (waits || (t && t->profile.sampling())) token.started = ticks();
   return token;
 }
@@ -183,7 +190,7 @@ void CachedGets::after_flush(int rank, const FlushToken& token, bool succeeded) 
     completions_.end(&t);
     if (HOB_UNLIKELY(token.started != 0) && waited_alone(t)) {
       learning_.waited(t, now - token.started, in_batch());
-      if (recalling_) learn_prices(t, now - token.started);
+      if (recalls_) recalls_->learn_prices(t, now - token.started);
     }
     settle(t);
   } else {
@@ -223,7 +230,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
     close(target(rank));
   } else {
     targets_.each(close);
-    none_passed_by();
+    if (!many_threads) completions_.none_passed_by();
     tracking_.completed();
   }
   if (HOB_UNLIKELY(!succeeded)) drop_everything();

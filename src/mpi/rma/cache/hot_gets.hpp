@@ -22,10 +22,8 @@ inline bool CachedGets::serve_again(const gets::HotLookup::Asked& get) {
   ++stats_.gets;
   if (HOB_UNLIKELY(served.kept)) ++stats_.kept_hits;
   if (HOB_UNLIKELY(served.row->cheap)) learning_.served_cheaply();
-  if (served.first_in_block && recalling_ && recalling_->memory.recording() && !recalling_->ended &&
-      mode() == Mode::automatic && !sharing_.on())
-    recalling_->memory.missed(static_cast<std::uint32_t>(get.target), served.displacement,
-                              served.bytes);
+  if (served.first_in_block && recalls_ && recalls_->records())
+    recalls_->first_hit(get.target, served.displacement, served.bytes);
   return true;
 }
 

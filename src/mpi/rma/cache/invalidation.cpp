@@ -1,7 +1,6 @@
 // What invalidates cached bytes, and when Hob must track calls to see it.
 #include <limits>
 #include <mutex>
-#include <new>
 
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
@@ -10,14 +9,6 @@
 #include "mpi/rma/cache/tracing.hpp"
 
 namespace hob::mpi {
-
-const Layout* layout_or_none(MPI_Datatype type) {
-  try {
-    return &layout_worth_reading(type);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
 
 /// From the first get on that may be kept, Hob must see what the process learns and writes. What it
 /// did before was not seen.

@@ -21,7 +21,7 @@ class CachedGets::GetContext : public LookedUp {
     return wanted.contiguous && wanted.contiguous_at_origin(get) && !get.is_atomic();
   }
   bool shared() const { return window_.sharing_.covers(get, wanted, target); }
-  bool readahead() const { return window_.ahead_ || window_.recalling_; }
+  bool readahead() const { return window_.ahead_ || window_.recalls_; }
 
   /// When this was asked first.
   std::uint64_t now() const {
@@ -106,6 +106,13 @@ void CachedGets::log_skipped(const Get& get, SkipReason why) {
             gets::words_of(why));
 }
 
+void CachedGets::refetch_begins(bool recalled, std::uint64_t now) {
+  if (recalled && recalls_)
+    recalls_->refetch_begins(now);
+  else
+    learning_.refetch_begins(now);
+}
+
 /// False if nothing was issued nor served: what is tried next may do.
 bool CachedGets::carry_out(Plan plan, const GetContext& context, int& result) {
   const auto& [get, t, wanted, hit] = static_cast<const LookedUp&>(context);
@@ -133,7 +140,7 @@ bool CachedGets::carry_out(Plan plan, const GetContext& context, int& result) {
     case Plan::from_node:
       return serve_shared(get, t, wanted, result);
     case Plan::blocks:
-      return issue_recalling(get, t, wanted, hit) || issue_blocks(get, t, wanted);
+      return (recalls_ && recalls_->issue(context)) || issue_blocks(get, t, wanted);
     case Plan::replace:
       cache_->drop(hit.entry);
       [[fallthrough]];

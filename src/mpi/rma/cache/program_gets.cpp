@@ -12,6 +12,18 @@
 #include "mpi/rma/cache/tracing.hpp"
 
 namespace hob::mpi {
+namespace {
+
+/// Null: there is no memory for it.
+const Layout* layout_or_none(MPI_Datatype type) {
+  try {
+    return &layout_worth_reading(type);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
 
 /// Lets this process in at a target whose lock is held back. Other threads must not wait meanwhile
 /// for what this object guards: those that this lock waits for may wait for one of them.
@@ -120,14 +132,15 @@ int CachedGets::get(const Get& get) {
   const CacheableGet wanted = cacheable(get, t);
   int result = MPI_SUCCESS;
   if (!wanted.remote) {
-    if (waits_for_lock(get.target)) result = let_in(get.target, guard);
+    if (backend_.holds_back_from_threads(get.target)) result = let_in(get.target, guard);
     if (result == MPI_SUCCESS) result = issuer_.issue(get, t);
   } else {
     const bool watched = is_watched(wanted);
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
-    if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
+    if (backend_.holds_back_from_threads(get.target))
+      result = look_again(get, t, wanted, guard, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer({get, t, wanted, hit});
-    if (recalling_) after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, false);
+    if (recalls_) recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, false);
     // While the get is under way, if one is.
     if (watched) watch(wanted, hit);
   }
@@ -151,7 +164,7 @@ bool CachedGets::rget_again(const Get& get) {
     return false;
   *get.request = requests::served();
   request_groups_.add(get.result.address, true);
-  if (recalling_) recalling_->requested = true;
+  if (recalls_) recalls_->requested();
   return true;
 }
 
@@ -168,7 +181,7 @@ int CachedGets::rget(const Get& get) {
     const CacheableGet wanted = somewhere ? cacheable(get, t) : CacheableGet{};
     if (!wanted.remote) {
       request_groups_.add(get.result.address, false);
-      if (waits_for_lock(get.target)) result = let_in(get.target, guard);
+      if (backend_.holds_back_from_threads(get.target)) result = let_in(get.target, guard);
       if (result == MPI_SUCCESS) result = issuer_.issue(get, t);
       if (result != MPI_SUCCESS || tracking_off()) return result;
       try {
@@ -180,11 +193,12 @@ int CachedGets::rget(const Get& get) {
     }
     const bool watched = is_watched(wanted);
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
-    if (waits_for_lock(get.target)) result = look_again(get, t, wanted, guard, hit);
+    if (backend_.holds_back_from_threads(get.target))
+      result = look_again(get, t, wanted, guard, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer({get, t, wanted, hit}, made);
-    if (recalling_) {
-      recalling_->requested = true;
-      after_look_up(get, t, wanted, hit, result == MPI_SUCCESS, true);
+    if (recalls_) {
+      recalls_->requested();
+      recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, true);
     }
     request_groups_.add(get.result.address, made.served);
     if (watched) watch(wanted, hit);

@@ -20,7 +20,8 @@ bool CachedGets::will_bring(const LookedUp& asked) const {
       under_way_.brings(hit.cookie, get.target, wanted.key.displacement, wanted.size))
     return true;
   const PendingGet& pending = under_way_[hit.cookie];
-  if (pending.purpose == Purpose::recall) return recalled_place(hit.cookie, wanted, hit) != nullptr;
+  if (pending.purpose == Purpose::recall)
+    return recalls_->place_of(hit.cookie, wanted, hit) != nullptr;
   return pending.entry == hit.entry &&
          (pending.purpose == Purpose::fetch ||
           (pending.purpose == Purpose::requested && pending.request != 0));
@@ -31,11 +32,11 @@ bool CachedGets::serve_pending(const LookedUp& asked) {
   if (under_way_.waiters_full() || !will_bring(asked)) return false;
   const auto& [get, t, wanted, hit] = asked;
   PendingGet& pending = under_way_[hit.cookie];
-  const std::uint64_t offset = pending.purpose == Purpose::ahead
-                                   ? wanted.key.displacement - pending.displacement
-                               : pending.purpose == Purpose::recall
-                                   ? recalled_place(hit.cookie, wanted, hit)->offset + hit.offset
-                                   : hit.offset;
+  const std::uint64_t offset =
+      pending.purpose == Purpose::ahead ? wanted.key.displacement - pending.displacement
+      : pending.purpose == Purpose::recall
+          ? recalls_->place_of(hit.cookie, wanted, hit)->offset + hit.offset
+          : hit.offset;
   try {
     under_way_.wait_for(pending, get.result.address, wanted.origin, wanted.size, offset);
   } catch (const std::bad_alloc&) {
@@ -154,7 +155,7 @@ bool CachedGets::serve_split(const LookedUp& asked) {
 /// Whether bytes that were fetched ahead are too old to be asked for the first time.
 bool CachedGets::old_ahead(const cache::Lookup& hit, std::uint64_t now) const {
   if (mode() != Mode::automatic) return false;
-  if (hit.tag != 0) return recalling_ && recalling_->guard.due(1, known_at(hit), now);
+  if (hit.tag != 0) return recalls_ && recalls_->too_old(known_at(hit), now);
   return ahead_ && ahead_->guard.due(1, known_at(hit), now);
 }
 
