@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 TESTS = pathlib.Path(__file__).parent
 sys.path.insert(0, str(TESTS))
@@ -254,6 +255,21 @@ os.execvp(words[2], words[2:])
 
     def test_one_setting_over_two_nodes_is_compared_too(self):
         self.assertEqual(self.compare("echo 1", "echo 2", remote="nodes"), 1)
+
+    def test_which_ranks_share_a_node_is_the_tests_to_say(self):
+        with mock.patch.dict(os.environ, MPIR_CVAR_NOLOCAL="1", MPIR_CVAR_NUM_CLIQUES="7"):
+            self.assertEqual(
+                self.compare(
+                    "echo -2", "echo $MPIR_CVAR_NOLOCAL-$MPIR_CVAR_NUM_CLIQUES", remote="nodes"
+                ),
+                0,
+            )
+            self.assertEqual(
+                self.compare(
+                    "echo 1-", "echo $MPIR_CVAR_NOLOCAL-$MPIR_CVAR_NUM_CLIQUES", remote="tcp"
+                ),
+                0,
+            )
 
     def test_a_program_that_fails_is_to_fail_as_it_should(self):
         self.assertEqual(self.compare("exit 5", "exit 5", "--status", "5"), 0)

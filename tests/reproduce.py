@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from run_compare import launch_environment  # noqa: E402
+from run_compare import callers_environment, launch_environment  # noqa: E402
 
 MPICH = ("mpich5", "abi5", "mpich4")
 ALL = (*MPICH, "openmpi5", "openmpi4")
@@ -164,8 +164,8 @@ def one_run(row, mpi, library, program, preload, limit):
     settings = {**row.hob, "LD_PRELOAD": preload} if preload else {}
     nodes = 2 if row.remote == "nodes" else 1
     extra = nodes * int(row.hob.get("HOB_GHOSTS", 0)) if preload else 0
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("HOB_")}
-    environment |= launch_environment(mpi, row.remote, library["EXEC"]) | row.environment
+    environment = callers_environment() | launch_environment(mpi, row.remote, library["EXEC"])
+    environment |= row.environment
     command = [*library["EXEC"].split(";"), *row.launcher]
     if library["FAMILY"] == "openmpi":
         command += ["--oversubscribe"]

@@ -212,6 +212,19 @@ def setting(name, remote):
     return SETTINGS[name], 0
 
 
+# A test says which ranks share a node, whatever its caller has set for other runs.
+OF_NODES = ("MPIR_CVAR_NOLOCAL", "MPIR_CVAR_NUM_CLIQUES", "MPIR_CVAR_ODD_EVEN_CLIQUES")
+
+
+def callers_environment():
+    """The caller's variables without those that are the test's to set."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HOB_") and name not in OF_NODES
+    }
+
+
 def launch_environment(mpi, remote, mpiexec=""):
     """What a launch needs on a machine with few cores, possibly as root."""
     env = {}
@@ -263,8 +276,7 @@ def launch_command(mpi, mpiexec, ranks, program, preload, settings):
 def run(command, env, timeout):
     """(status, sorted output lines, standard error, seconds); status None if it did not end."""
     start = time.time()
-    full = {key: value for key, value in os.environ.items() if not key.startswith("HOB_")}
-    full.update(env)
+    full = callers_environment() | env
     process = subprocess.Popen(
         command,
         env=full,

@@ -20,6 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from run_compare import callers_environment  # noqa: E402
 
 parser = argparse.ArgumentParser()
 for name in ("mpi", "exec", "family", "library", "binding", "expect"):
@@ -67,7 +71,7 @@ own = dict(pair.split("=", 1) for pair in args.env.split())
 folder = tempfile.TemporaryDirectory()
 settings["HOB_JSON"] = report = f"{folder.name}/report.json"
 # Settings are the test's; and of TESTS_SEED, which is for tests, Hob would say that it is none.
-environment = {key: value for key, value in os.environ.items() if not key.startswith("HOB_")}
+environment = callers_environment()
 environment["GHOST_TEST_MARK"] = mark = f"{os.getpid()}-{time.time()}"
 started = args.ranks + args.ghosts * args.nodes
 library = f"{args.library}/libhob_{args.family}.so"

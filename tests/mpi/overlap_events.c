@@ -253,7 +253,7 @@ static int hobs_threads(long* sleeps) {
     snprintf(path, sizeof path, "/proc/self/task/%s/status", each->d_name);
     FILE* text = fopen(path, "r");
     if (!text) continue;
-    int ours = fgets(line, sizeof line, text) && strncmp(line, "Name:\thob-overlap", 17) == 0;
+    int ours = fgets(line, sizeof line, text) && strncmp(line, "Name:\thob-progress", 18) == 0;
     count += ours;
     for (long more; ours && sleeps && fgets(line, sizeof line, text);)
       if (sscanf(line, "voluntary_ctxt_switches: %ld", &more) == 1) *sleeps += more;

@@ -4,6 +4,7 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import BIN, hob
 
@@ -81,6 +82,20 @@ class Notes(unittest.TestCase):
             self.assertEqual(len(notes), 1, words)
             self.assertIn(said, notes[0])
         self.assertEqual(run.notes(arguments("--measure", "--turns", "9")), [])
+
+    def test_an_interpreter_without_a_script_waits_for_the_terminal(self):
+        args = arguments("-n", "2")
+        for program, terminal, said in (
+            (["python3"], True, 1),
+            (["/usr/bin/python3.12"], True, 1),
+            (["./app", "python3"], True, 0),
+            (["python3"], False, 0),
+            (["python3", "app.py"], True, 0),
+        ):
+            args.program = program
+            with mock.patch("sys.stdin.isatty", return_value=terminal):
+                notes = run.notes(args)
+            self.assertEqual(["SCRIPT" in note for note in notes], [True] * said, program)
 
 
 class Command(unittest.TestCase):

@@ -163,6 +163,15 @@ def notes(args):
         )
     if is_launcher(args.program[0]):
         said += _other_launcher(args.program, args.mpi)
+    elif (
+        len(args.program) == 1
+        and re.fullmatch(r"python[\d.]*", Path(args.program[0]).name)
+        and sys.stdin.isatty()
+    ):
+        said.append(
+            f"{args.program[0]} without a script reads one from the terminal, up to its end (Ctrl-D): "
+            f"hob run -n N {args.program[0]} SCRIPT"
+        )
     return said
 
 

@@ -17,9 +17,14 @@ namespace hob::mpi::tuning {
 /// these two times; not swept.
 inline constexpr int kPollsBeforeYield = 10'000;
 
-/// progress. ns between two polls of the helper thread: long against a poll, short against what a
-/// program would notice. Chosen; not swept.
-inline constexpr long kHelperRest = 50'000;
+/// progress. ns. The slack of the progress thread's timers; and how long a task rests at most that
+/// was roused while it was polled. Chosen.
+inline constexpr unsigned long kProgressSlackNs = 1'000;
+inline constexpr std::uint64_t kRousedWithinNs = 50'000;
+
+/// progress. ns between two polls of the helper: long against a poll, short against what a program
+/// would notice. With the slack that it had as a thread of its own. Chosen; not swept.
+inline constexpr std::uint64_t kHelperRest = 100'000;
 
 /// progress, overlap. Bytes of a message from which on it is sent in more than one step
 /// (rendezvous): the libraries here begin between 8 KiB and 128 KiB. Chosen.
@@ -49,9 +54,7 @@ inline constexpr std::uint64_t kOverlapLingerNs = 20'000;
 /// progress, overlap. The same polls where sockets wake the thread again.
 inline constexpr int kOverlapSocketPolls = 2;
 
-/// progress, overlap. ns. The slack of its timers, and a rest from which on an operation that
-/// starts wakes it, at 1 to 2 us.
-inline constexpr unsigned long kOverlapSlackNs = 1'000;
+/// progress, overlap. ns. A rest from which on an operation that starts wakes it, at 1 to 2 us.
 inline constexpr std::uint64_t kOverlapShortNs = 150'000;
 
 /// progress, overlap. ns. A start that took the program so long is left to the thread the next
@@ -183,8 +186,8 @@ inline constexpr std::size_t kLayoutBytes = std::size_t{64} << 20;
 /// would only cost memory bandwidth.
 inline constexpr std::size_t kHeatedShare = 4;
 
-/// progress. ns that the thread which closes UCX rests after a poll that found nothing. Chosen.
-inline constexpr long kClosingRestNs = 100'000;
+/// progress. ns between polls of UCX while it closes that find nothing. Chosen.
+inline constexpr std::uint64_t kClosingRestNs = 100'000;
 
 /// p2p. Receives that may go to the library unseen at a time, where none is ever to be watched.
 /// Chosen: booking them costs some 50 ns.

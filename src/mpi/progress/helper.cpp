@@ -6,16 +6,18 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
-#include "mpi/progress/polling_thread.hpp"
+#include "mpi/progress/progress_thread.hpp"
 #include "os/thread_state.hpp"
 #include "overlap/presence.hpp"
 
 namespace hob::mpi::helper {
 namespace {
 
+ProgressTask::Rest poll(int);
+
 /// One of a process.
 struct Helper {
-  PollingThread thread;
+  ProgressTask task{poll};
   /// Something has been under way that only Hob can advance. Until then, a thread that blocks pays
   /// for no fence: whoever sets this pays for all threads.
   std::atomic<bool> was_called{false};
@@ -46,10 +48,10 @@ bool any_blocked() {
 
 bool needed() { return parts_under_way.load(std::memory_order_seq_cst) != 0 && any_blocked(); }
 
-long poll() {
-  if (!needed()) return PollingThread::kUntilRoused;
+ProgressTask::Rest poll(int) {
+  if (!needed()) return {};
   advance();
-  return tuning::kHelperRest;
+  return {.ns = tuning::kHelperRest, .depth = ProgressTask::kShort};
 }
 
 }  // namespace
@@ -87,10 +89,10 @@ void leave() noexcept {
 void call() {
   if (!own.was_called.exchange(true, std::memory_order_seq_cst)) overlap::fence_all_threads();
   if (!any_blocked()) return;
-  own.thread.make<poll>();
-  own.thread.rouse();
+  own.task.start();
+  own.task.rouse(ProgressTask::kLong);
 }
 
-void end() { own.thread.end(); }
+void end() { own.task.end(); }
 
 }  // namespace hob::mpi::helper

@@ -1,5 +1,5 @@
-// A thread of Hob's own that advances its things while threads of the program are blocked inside an
-// MPI library that does not call back. Only with MPI_THREAD_MULTIPLE.
+// A task of the progress thread that advances Hob's things while threads of the program are blocked
+// inside an MPI library that does not call back. Only with MPI_THREAD_MULTIPLE.
 #pragma once
 
 namespace hob::mpi::helper {
@@ -7,7 +7,7 @@ namespace hob::mpi::helper {
 /// Before the first blocked call. Not thread safe: called while MPI starts.
 void prepare();
 
-/// Something is under way: if a thread is blocked, the helper works. It is made at its first use.
+/// Something is under way: if a thread is blocked, the helper works. It begins at its first use.
 void call();
 
 /// A thread of the program is about to block inside the library, or no longer. Without memory for a

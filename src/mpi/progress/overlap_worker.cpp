@@ -1,67 +1,54 @@
 #include "mpi/progress/overlap_worker.hpp"
 
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <ctime>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
-#include "mpi/pmpi/own_thread.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/batched.hpp"
 #include "mpi/progress/pollers.hpp"
+#include "mpi/progress/progress_thread.hpp"
 #include "mpi/progress/state.hpp"
 #include "os/sockets.hpp"
-#include "os/wake_pipe.hpp"
 #include "overlap/pacing.hpp"
 
 namespace hob::mpi::overlap_thread::worker {
 namespace {
 
-/// How the thread sleeps: an arming call wakes it from long sleeps only, a start that waits for it
-/// from those of more than kOverlapStartNs, too.
-enum Sleep : std::uint32_t { kAwake, kShort, kLonger, kLong };
+using Rest = ProgressTask::Rest;
+Rest poll_task(int changed);
 
 /// Nothing is ever sent with this tag on Hob's communicator. On one of this process alone, MPICH's
 /// MPI_Iprobe does not look at the network.
 constexpr int kNoTag = 32'000;
 
-/// The thread, and what the program's threads ask of it. One of a process.
+class Course;
+
+/// The task, and what the program's threads ask of it. One of a process. An arming call ends its
+/// long rests only, a start that waits for it those of more than kOverlapStartNs, too.
 struct Worker {
   double share = 0;  ///< of a processor, for polls that find nothing
   void (*drive)() = nullptr;
   bool (*polled)() = nullptr;
-  OwnThread thread;
-  std::atomic<bool> ending{false};
+  ProgressTask task{poll_task};
+  Course* course = nullptr;   ///< made by the first poll; the process may end with it
+  bool process_ends = false;  ///< no task any more
   std::atomic<bool> allowed{false};
   std::atomic<bool> patient{false};
-  std::atomic<std::uint32_t> sleep_word{kAwake};
-  std::atomic<bool> at_sockets{false};  ///< it sleeps at descriptors, and not at the word
   std::atomic<std::uint64_t> polls{0};
   std::atomic<std::uint64_t> useful_polls{0};
   std::atomic<std::uint64_t> taken_ns{0};
-  std::uint64_t used_before = 0;  ///< processor time of the thread at the end of the last poll: ns
 };
 
 /// Global, since fork and exit handlers have no argument.
 constinit Worker own;
-
-/// What wakes the thread where it waits for sockets, too.
-os::WakePipe& wake_pipe() {
-  static auto& only = *new os::WakePipe;  // the process may end with the thread
-  return only;
-}
 
 /// Of files; a request that is complete is not asked for again. Inside `presence`.
 std::vector<MPI_Request>& asked_for() {
@@ -69,49 +56,12 @@ std::vector<MPI_Request>& asked_for() {
   return *all;
 }
 
-/// Until the word is no longer `how`, or for so long (0: until then).
-void sleep_at_word(std::uint64_t ns, Sleep how) {
-  const timespec time{static_cast<time_t>(ns / 1'000'000'000),
-                      static_cast<long>(ns % 1'000'000'000)};
-  ::syscall(SYS_futex, &own.sleep_word, FUTEX_WAIT_PRIVATE, how, ns != 0 ? &time : nullptr, nullptr,
-            0);
-}
-
-/// The same, or until a socket has changed: never for ever, since the program may close the pipe.
-/// Returns how many have; -1, and no sleep, where there are none.
-int sleep_at(os::Sockets& sockets, std::uint64_t ns, Sleep how) {
-  const int wakeup = wake_pipe().descriptor();
-  own.at_sockets.store(true, std::memory_order_seq_cst);
-  const bool woken = own.sleep_word.load(std::memory_order_seq_cst) != how;
-  const int changed = sockets.wait(wakeup, woken ? 0 : ns != 0 ? ns : tuning::kOverlapPatientNs);
-  own.at_sockets.store(false, std::memory_order_relaxed);
-  if (changed > 0 && sockets.readable(wakeup)) wake_pipe().drain();
-  return changed == 0 && woken ? 1 : changed;
-}
-
-/// Until woken, or for so long (0: until woken); with sockets, until one of them has changed.
-/// Returns how many have; -1 where there are none.
-int sleep_for(std::uint64_t ns, Sleep how, os::Sockets* sockets = nullptr) {
-  if (how == kShort && ns > tuning::kOverlapStartNs) how = kLonger;
-  own.sleep_word.store(how, std::memory_order_seq_cst);
+/// A rest of this length (ns).
+Rest rest_for(std::uint64_t ns, ProgressTask::Depth depth, os::Sockets* sockets = nullptr) {
+  if (depth == ProgressTask::kShort && ns > tuning::kOverlapStartNs) depth = ProgressTask::kLonger;
   if (postponed.unmade.load(std::memory_order_seq_cst) != 0)
-    ns = ns != 0 ? std::min(ns, tuning::kOverlapStartNs) : tuning::kOverlapStartNs;
-  const bool needed = how == kLong && ns == 0 && own.allowed.load(std::memory_order_seq_cst);
-  int changed = -1;
-  if (needed || own.ending.load(std::memory_order_seq_cst))
-    changed = 0;
-  else if (!sockets || (changed = sleep_at(*sockets, ns, how)) < 0)
-    sleep_at_word(ns, how);
-  own.sleep_word.store(kAwake, std::memory_order_relaxed);
-  return changed;
-}
-
-void wake_thread() {
-  own.sleep_word.store(kAwake, std::memory_order_seq_cst);
-  if (own.at_sockets.load(std::memory_order_seq_cst))
-    wake_pipe().wake();
-  else
-    ::syscall(SYS_futex, &own.sleep_word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    ns = std::min(ns, tuning::kOverlapStartNs);
+  return {.ns = ns, .depth = depth, .sockets = sockets};
 }
 
 /// When the thread leaves the library: after so many polls that moved nothing, and not before so
@@ -136,17 +86,8 @@ void poll() {
   });
 }
 
-/// Processor time of the poll that has ended, and of the rest before it: on a machine that others
-/// use, a poll may be interrupted for long.
-std::uint64_t cost_of_poll() {
-  const std::uint64_t used = thread_nanoseconds(),
-                      cost = used - std::exchange(own.used_before, used);
-  own.taken_ns.fetch_add(cost, std::memory_order_relaxed);
-  return cost;
-}
-
 /// A poll took so long, ns, since something else had the processor: it may have moved nothing.
-bool interrupted(std::uint64_t took) { return 2 * (thread_nanoseconds() - own.used_before) < took; }
+bool interrupted(std::uint64_t took) { return 2 * progress_thread::cost_so_far() < took; }
 
 /// Polls until nothing has moved for a while, or the program wants in. Inside the library. Returns
 /// whether anything moved. `no_event`: every transport signals events, and none did.
@@ -179,7 +120,7 @@ bool burst(overlap::PollMeter& meter, const Patience& patience, bool no_event) {
     } else {
       ++vain;
     }
-    if (presence.inside() || own.ending.load(std::memory_order_relaxed)) break;
+    if (presence.inside() || own.task.ending()) break;
   }
   // A peer that only asks, and then reads or writes by itself, takes less than a poll may take.
   if (own.polled() && !any) {
@@ -212,88 +153,120 @@ Found poll_once(overlap::PollMeter& meter, std::uint64_t& seen, const Patience& 
   return any ? Found::kMoved : Found::kNothing;
 }
 
-void* run(void*) {
-  const DepthGuard guard;
-  never_advance();
-  ::pthread_setname_np(::pthread_self(), "hob-overlap");
-  ::prctl(PR_SET_TIMERSLACK, tuning::kOverlapSlackNs, 0, 0, 0);
-  overlap::PollMeter meter;
-  overlap::Pacing pacing({.longest_event_driven_ns = tuning::kOverlapPatientNs,
-                          .longest_inside_ns = tuning::kOverlapLongestInsideNs,
-                          .share = own.share},
-                         monotonic_nanoseconds());
-  overlap::InsidePacing inside_pacing({.rest = tuning::kOverlapInsideNs,
-                                       .left_rest = tuning::kOverlapShortNs,
-                                       .longest = tuning::kOverlapLongestInsideNs});
-  os::Sockets sockets({.first_pause_ns = tuning::kOverlapScanNs,
-                       .longest_pause_ns = tuning::kOverlapLongestScanNs,
-                       .changes = true});
-  Patience patience = kAlone;
-  own.used_before = 0;
-  std::uint64_t seen = 0;
-  int idle = 0;
-  bool left = false, signalled = false, no_event = false;
-  while (!own.ending.load(std::memory_order_relaxed)) {
-    if (own.allowed.load(std::memory_order_relaxed)) {
-      if (idle > 1) pacing.begin();
-      idle = 0;
-    } else if (++idle > tuning::kOverlapIdlePolls) {
-      sleep_for(0, kLong);
-      continue;
+/// Polls and the rests between them, from when the task begins to its end.
+class Course {
+ public:
+  /// What is next. `changed`: sockets since the last rest, as ProgressTask::Poll says.
+  Rest next(int changed) {
+    if (then_ == Then::kListen) return listen();
+    if (then_ == Then::kCollect) {
+      const std::uint64_t missing = heard(changed);
+      then_ = Then::kPoll;
+      if (missing != 0) return rest_for(missing, ProgressTask::kShort);
     }
-    const Found found =
-        idle == 0 ? poll_once(meter, seen, patience, signalled, no_event) : Found::kNothing;
-    const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
-                        found == Found::kProgramWasInside;
-    // A program that left may stay outside or call again at once.
-    const bool calls_on = found == Found::kProgramWasInside && left;
-    left = found == Found::kProgramWasInside && !left;
-    if (found == Found::kProgramInsideAgain || calls_on)
-      pacing.inside_again();
-    else if (idle == 0 && !inside)
-      pacing.outside();
-    const std::uint64_t cost = cost_of_poll();
-    const std::uint64_t now = monotonic_nanoseconds();
-    // Where no other rank reaches this one but over the network, its sockets signal all events.
-    const bool event_driven = context().alone_on_node && patience.linger_ns == 0;
-    std::uint64_t rest = pacing.polled(found == Found::kMoved, cost, now, event_driven);
-    const bool waits_for_others = own.patient.load(std::memory_order_relaxed);
-    // A program inside the library reads its sockets itself. When it has left, others may want
-    // something, and whether it stays outside shows soon.
-    const std::uint64_t most = inside ? inside_pacing.inside(left, now) : inside_pacing.outside();
-    const bool exhausted = pacing.exhausted();
-    if (idle != 0 || inside || (exhausted && !event_driven)) {
-      if (inside && waits_for_others && !exhausted)
-        rest = most;
-      else if (left && !exhausted)
-        rest = std::min(rest, most);
-      const bool wakes = idle != 0 && rest > tuning::kOverlapShortNs && !exhausted;
-      sleep_for(rest, wakes ? kLong : kShort);
-      signalled = no_event = false;
-      continue;
-    }
-    // What comes then is worth a poll, but not each piece of it.
-    if (exhausted) sleep_for(std::min(rest, tuning::kOverlapExhaustedNs), kShort);
-    // No socket says when a batch is old.
-    const bool batches = batched::any();
-    if (batches) rest = std::min(rest, tuning::kOverlapInsideNs);
-    const bool by_sockets = waits_for_others && patience.linger_ns == 0 && !batches;
-    if (by_sockets) rest = tuning::kOverlapPatientNs;
-    const int news = sleep_for(rest, by_sockets ? kLong : kShort, &sockets);
-    patience = news >= 0 ? kWithSockets : kAlone;
-    signalled = by_sockets && news > 0;
-    no_event = context().alone_on_node && news == 0;
-    // What else comes within this time is moved by the same poll. Who wants something waits for it.
-    const std::uint64_t slept = monotonic_nanoseconds() - now;
-    if (!by_sockets && slept < tuning::kOverlapCollectNs)
-      sleep_for(tuning::kOverlapCollectNs - slept, kShort);
+    return poll();
   }
-  return nullptr;
+
+ private:
+  enum class Then { kPoll, kListen, kCollect };
+
+  Rest poll();
+  Rest listen();
+  std::uint64_t heard(int changed);
+  bool event_driven() const { return context().alone_on_node && patience_.linger_ns == 0; }
+
+  overlap::PollMeter meter_;
+  overlap::Pacing pacing_{{.longest_event_driven_ns = tuning::kOverlapPatientNs,
+                           .longest_inside_ns = tuning::kOverlapLongestInsideNs,
+                           .share = own.share},
+                          monotonic_nanoseconds()};
+  overlap::InsidePacing inside_pacing_{{.rest = tuning::kOverlapInsideNs,
+                                        .left_rest = tuning::kOverlapShortNs,
+                                        .longest = tuning::kOverlapLongestInsideNs}};
+  os::Sockets sockets_{{.first_pause_ns = tuning::kOverlapScanNs,
+                        .longest_pause_ns = tuning::kOverlapLongestScanNs,
+                        .changes = true}};
+  Patience patience_ = kAlone;
+  Then then_ = Then::kPoll;
+  std::uint64_t seen_ = 0;     ///< where the program was
+  std::uint64_t rest_ns_ = 0;  ///< since the last poll, which ended at polled_ns_
+  std::uint64_t polled_ns_ = 0;
+  int idle_ = 0;
+  bool left_ = false, signalled_ = false, no_event_ = false, by_sockets_ = false;
+};
+
+Rest Course::poll() {
+  if (own.allowed.load(std::memory_order_relaxed)) {
+    if (idle_ > 1) pacing_.begin();
+    idle_ = 0;
+  } else if (++idle_ > tuning::kOverlapIdlePolls) {
+    return {};
+  }
+  const Found found =
+      idle_ == 0 ? poll_once(meter_, seen_, patience_, signalled_, no_event_) : Found::kNothing;
+  const bool inside = found == Found::kProgramInside || found == Found::kProgramInsideAgain ||
+                      found == Found::kProgramWasInside;
+  // A program that left may stay outside or call again at once.
+  const bool calls_on = found == Found::kProgramWasInside && left_;
+  left_ = found == Found::kProgramWasInside && !left_;
+  if (found == Found::kProgramInsideAgain || calls_on)
+    pacing_.inside_again();
+  else if (idle_ == 0 && !inside)
+    pacing_.outside();
+  const std::uint64_t cost = progress_thread::take_cost();
+  own.taken_ns.fetch_add(cost, std::memory_order_relaxed);
+  const std::uint64_t now = polled_ns_ = monotonic_nanoseconds();
+  // Where no other rank reaches this one but over the network, its sockets signal all events.
+  rest_ns_ = pacing_.polled(found == Found::kMoved, cost, now, event_driven());
+  // A program inside the library reads its sockets itself. When it has left, others may want
+  // something, and whether it stays outside shows soon.
+  const std::uint64_t most = inside ? inside_pacing_.inside(left_, now) : inside_pacing_.outside();
+  const bool exhausted = pacing_.exhausted();
+  if (idle_ != 0 || inside || (exhausted && !event_driven())) {
+    if (inside && own.patient.load(std::memory_order_relaxed) && !exhausted)
+      rest_ns_ = most;
+    else if (left_ && !exhausted)
+      rest_ns_ = std::min(rest_ns_, most);
+    signalled_ = no_event_ = false;
+    const bool wakes = idle_ != 0 && rest_ns_ > tuning::kOverlapShortNs && !exhausted;
+    return rest_for(rest_ns_, wakes ? ProgressTask::kLong : ProgressTask::kShort);
+  }
+  if (!exhausted) return listen();
+  // What comes then is worth a poll, but not each piece of it.
+  then_ = Then::kListen;
+  return rest_for(std::min(rest_ns_, tuning::kOverlapExhaustedNs), ProgressTask::kShort);
+}
+
+/// Rests until a socket has news.
+Rest Course::listen() {
+  // No socket says when a batch is old.
+  const bool batches = batched::any();
+  if (batches) rest_ns_ = std::min(rest_ns_, tuning::kOverlapInsideNs);
+  by_sockets_ = own.patient.load(std::memory_order_relaxed) && patience_.linger_ns == 0 && !batches;
+  if (by_sockets_) rest_ns_ = tuning::kOverlapPatientNs;
+  then_ = Then::kCollect;
+  return rest_for(rest_ns_, by_sockets_ ? ProgressTask::kLong : ProgressTask::kShort, &sockets_);
+}
+
+/// That rest is over. Returns for how long to wait for more: what comes within this time is moved
+/// by the same poll. Who wants something waits for it.
+std::uint64_t Course::heard(int news) {
+  patience_ = news >= 0 ? kWithSockets : kAlone;
+  signalled_ = by_sockets_ && news > 0;
+  no_event_ = context().alone_on_node && news == 0;
+  const std::uint64_t passed = monotonic_nanoseconds() - polled_ns_;
+  if (by_sockets_ || passed >= tuning::kOverlapCollectNs) return 0;
+  return tuning::kOverlapCollectNs - passed;
+}
+
+Rest poll_task(int changed) {
+  const NotAdvancing guard;
+  if (own.course == nullptr) own.course = new Course;
+  return own.course->next(changed);
 }
 
 /// In a child of fork(): there is no thread, and none is inside the library.
 void in_child() {
-  own.thread.forget();
   starts_tracked = false;
   concerns.calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
@@ -304,35 +277,31 @@ void in_child() {
 /// Exit handlers and destructors that come later may still use MPI, and may wait for starts that
 /// were left to the thread: that is made here, and nothing is left to it any more.
 void at_exit() {
-  if (!own.thread.runs()) return;
-  own.ending.store(true, std::memory_order_seq_cst);
+  if (!own.task.registered()) return;
+  own.process_ends = true;
+  own.task.leave();
   starts_tracked = false;
   if (!inside()) enter();  // for good
   if (depth == 0 && postponed.pending.load(std::memory_order_relaxed) != 0) postponed.make(false);
 }
 
-void make() {
+/// A batch waits: if the task rests for long, it is roused, to look after it in time.
+void batch_begins() {
+  if (own.task.registered() && own.allowed.load(std::memory_order_relaxed))
+    own.task.rouse(ProgressTask::kLong);
+}
+
+/// There is something to do. The task begins at the first call.
+void rouse() {
+  if (own.task.registered()) return own.task.rouse(ProgressTask::kLong);
   static const bool once = [] {
     ::pthread_atfork(nullptr, nullptr, in_child);
     return std::atexit(at_exit) == 0;
   }();
   static_cast<void>(once);
-  own.ending = false;
-  own.thread.make<run>();
-  if (!own.thread.runs()) starts_tracked = false;
-}
-
-/// A batch waits: if the thread sleeps for long, it is woken, to look after it in time.
-void batch_begins() {
-  if (own.thread.runs() && own.allowed.load(std::memory_order_relaxed) &&
-      own.sleep_word.load(std::memory_order_relaxed) == kLong)
-    wake_thread();
-}
-
-/// There is something to do. The thread is made at the first call.
-void rouse() {
-  if (!own.thread.runs()) return make();
-  if (own.sleep_word.load(std::memory_order_seq_cst) == kLong) wake_thread();
+  if (own.process_ends) return;
+  own.task.start();
+  if (!own.task.registered()) starts_tracked = false;
 }
 
 }  // namespace
@@ -351,7 +320,7 @@ void allow(bool on) {
 }
 
 void hurry() {
-  if (own.thread.runs() && own.sleep_word.load(std::memory_order_seq_cst) > kShort) wake_thread();
+  if (own.task.registered()) own.task.rouse(ProgressTask::kLonger);
 }
 
 void set_patient(bool on) { own.patient.store(on, std::memory_order_relaxed); }
@@ -362,10 +331,8 @@ void drop(MPI_Request request) { std::erase(asked_for(), request); }
 
 void end() {
   own.allowed.store(false, std::memory_order_relaxed);  // for a session after the last one
-  if (!own.thread.runs()) return;
-  own.ending.store(true, std::memory_order_seq_cst);
-  wake_thread();
-  own.thread.join();
+  own.task.end();
+  delete std::exchange(own.course, nullptr);
 }
 
 Work work() {

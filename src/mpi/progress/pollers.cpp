@@ -21,7 +21,7 @@ struct Polling {
 };
 constinit Polling polling;
 
-/// This thread advances Hob's things, or never does: it is not to begin once more.
+/// This thread advances Hob's things, or is not to: it does not begin once more.
 thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
@@ -51,7 +51,8 @@ void advance_from_library() {
   advance();
 }
 
-void never_advance() { advancing = true; }
+NotAdvancing::NotAdvancing() { advancing = true; }
+NotAdvancing::~NotAdvancing() { advancing = false; }
 
 bool advance_by_thread() {
   if (parts_under_way.load(std::memory_order_relaxed) == 0) return true;

@@ -34,8 +34,14 @@ void advance();
 /// The same, from within the library: Hob's calls to it must not come back into Hob's wrappers.
 void advance_from_library();
 
-/// In this thread, neither does anything from now on.
-void never_advance();
+/// As long as it lives, neither does anything in this thread.
+class NotAdvancing {
+ public:
+  NotAdvancing();
+  ~NotAdvancing();
+  NotAdvancing(const NotAdvancing&) = delete;
+  NotAdvancing& operator=(const NotAdvancing&) = delete;
+};
 
 /// For the thread of overlap: whether it may advance the library, as far as Hob's parts are
 /// concerned. What it may advance of theirs is advanced.

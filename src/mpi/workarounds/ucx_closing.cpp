@@ -6,7 +6,7 @@
 
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/progress/polling_thread.hpp"
+#include "mpi/progress/progress_thread.hpp"
 #include "mpi/progress/ucx.hpp"
 #include "mpi/progress/ucx_api.hpp"
 
@@ -16,12 +16,14 @@ namespace {
 /// A Finalizing lives. Global, since UCX calls have no argument for it.
 bool finalizing = false;
 
+ProgressTask::Rest poll(int);
+
 /// What the closing of this process consists of. Everything is under `lock`: UCX workers here
 /// serve one thread at a time.
 struct Closing {
   std::mutex lock;
   std::vector<Worker> workers;  ///< the MPI library's: others' may be in use by other threads
-  PollingThread thread;
+  ProgressTask task{poll};
 };
 
 Closing& closing() {
@@ -50,20 +52,21 @@ unsigned progress_in_turn(Worker worker) {
   return library_progress()(worker);
 }
 
-long poll() {
+ProgressTask::Rest poll(int) {
   Closing& process = closing();
   const std::lock_guard guard(process.lock);
-  return progress_all(process) != 0 ? 0 : tuning::kClosingRestNs;
+  return {.ns = progress_all(process) != 0 ? 0 : tuning::kClosingRestNs,
+          .depth = ProgressTask::kShort};
 }
 
-void end_thread(Closing& process) {
-  if (!process.thread.runs()) return;
-  process.thread.end();
+void end_task(Closing& process) {
+  if (!process.task.registered()) return;
+  process.task.end();
   redirect_progress(library_progress());
 }
 
 // Closes one connection, completely: MPICH, which gets null (UCS_OK), frees no request while the
-// thread is in UCX.
+// progress thread is in UCX.
 Request close(void* endpoint, Request (*disconnect)(void*)) {
   static const auto check = ucx_function<Status(Request)>("ucp_request_check_status");
   static const auto release = ucx_function<void(Request)>("ucp_request_release");
@@ -74,7 +77,7 @@ Request close(void* endpoint, Request (*disconnect)(void*)) {
     redirect_progress(progress_in_turn);
     request = disconnect(endpoint);
   }
-  process.thread.make<poll>();
+  process.task.start();
   // An error is a connection that the peer has closed meanwhile: MPICH, which would end the job,
   // need not hear of it.
   if (request == nullptr || is_error(request)) return nullptr;
@@ -93,7 +96,7 @@ Request close(void* endpoint, Request (*disconnect)(void*)) {
 Finalizing::Finalizing() { finalizing = true; }
 
 Finalizing::~Finalizing() {
-  end_thread(closing());
+  end_task(closing());
   finalizing = false;
 }
 
@@ -132,7 +135,7 @@ HOB_EXPORT void ucp_worker_destroy(void* worker) {
     const std::lock_guard guard(process.lock);
     ours = std::erase(process.workers, worker) != 0;
   }
-  if (ours) end_thread(process);
+  if (ours) end_task(process);
   next(worker);
 }
 

@@ -86,7 +86,6 @@ const std::set<std::string> kAnswersBefore{"Improbe", "Iprobe"};
 const std::set<std::string> kBecomesOthers{"Startall"};
 
 struct RefusedCalls : testing::Test {
-  static void SetUpTestSuite() { requests::drive_progress(); }
   void SetUp() override {
     MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -179,7 +178,6 @@ TEST_F(RefusedCalls, ReturnTheErrorAndTouchNothingForARequestThatIsWatched) {
 /// With a window whose gets are cached.
 struct Refused : testing::Test {
   void SetUp() override {
-    requests::drive_progress();
     MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Win_lock_all(0, win);
     fake::reset();

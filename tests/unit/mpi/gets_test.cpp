@@ -17,7 +17,6 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/state.hpp"
-#include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/state.hpp"
 #include "mpi/rma/window.hpp"
@@ -29,9 +28,6 @@ constexpr int kWords = 256;
 
 class Gets : public testing::Test {
  protected:
-  // Progress between hits makes one request and keeps it; when it is first due depends on the time.
-  static void SetUpTestSuite() { requests::drive_progress(); }
-
   void SetUp() override { make_window(); }
   void make_window() {
     MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base_,
