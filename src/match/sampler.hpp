@@ -10,8 +10,8 @@
 namespace hob::match {
 
 /// Which of the receives that go to the MPI library are watched, for the instruments and to know
-/// how long its queue is. Watching a nonblocking receive costs some 50 ns, so: all are at first,
-/// then some phases (from an empty queue to the next) or stretches.
+/// how long its queue is. Watching a nonblocking receive costs some 50 ns, so: the first ones are,
+/// then some phases (from an empty queue to the next) or stretches, ever fewer.
 /// Pauses end after a number of receives, or, where receives are rare, after some time. Within a
 /// pause, a sentinel now and then stands for all receives since the one before: as soon as two of
 /// them wait, the queue is long.
@@ -20,13 +20,17 @@ namespace hob::match {
 class Sampler {
  public:
   struct Config {
-    /// So many receives are watched before some are left out...
-    std::uint64_t all_at_first = 2000;
-    /// ... and then so many are left out for each one that was watched, on average, at most ...
+    /// So many receives are watched before some are left out: one in so many of all that there were
+    /// at a time, so that a queue which grows later is found after a quarter more receives ...
+    std::uint64_t all_at_first = 16;
+    std::uint64_t all_per_unwatched = 4;
+    /// ... and so many for each one that was watched, on average, at most ...
     std::uint64_t unwatched_per_watched = 255;
     /// ... so many at a time.
     std::uint64_t longest_unwatched = 16384;
-    /// Queues that are never empty are watched in stretches of so many receives.
+    /// Queues that are never empty are watched in stretches of so many receives: the first one,
+    /// each twice as long as the one before, and the longest. Blocking ones in the first.
+    std::uint32_t first_stretch = 16;
     std::uint32_t stretch = 128;
     /// One in so many that are left out is a sentinel. A power of two.
     std::uint32_t per_sentinel = 256;
@@ -41,13 +45,20 @@ class Sampler {
 
   enum class Metering { no, fully, sentinel };
 
+  /// What a stretch showed: of its receives, each came while at least so many others waited.
+  struct Stretch {
+    std::uint64_t receives = 0, least = 0;
+  };
+
   Sampler() : Sampler(Config{}) {}
   explicit Sampler(const Config& config)
       : config_(config),
+        stretch_({.first = config.first_stretch, .longest = config.stretch}),
         per_look_({.first = config.per_look, .longest = config.per_sentinel / 2}) {}
 
   /// One more nonblocking receive goes to the library.
   Metering next() {
+    ++all_;
     if (unwatched_ == 0) return Metering::fully;
     --unwatched_;
     if (unwatched_ % per_look_.now() == 0 && pause_is_long()) unwatched_ = 0;
@@ -61,39 +72,45 @@ class Sampler {
   }
 
   /// So many did not ask.
-  void left_out(std::uint32_t receives) { unwatched_ -= std::min(unwatched_, receives); }
+  void left_out(std::uint32_t receives) {
+    all_ += receives;
+    unwatched_ -= std::min(unwatched_, receives);
+  }
 
   /// One more blocking receive goes to the library behind others. Whether its length and depth are
   /// to be taken down, at some 15 ns.
   bool next_blocking() {
+    ++all_blocking_;
     if (blocking_unwatched_ != 0) {
       --blocking_unwatched_;
       return false;
     }
-    if (++blocking_watched_ > config_.all_at_first && blocking_watched_ % config_.stretch == 0)
-      blocking_unwatched_ = by_chance(config_.longest_unwatched);
+    if (++blocking_watched_ % config_.first_stretch == 0)
+      blocking_unwatched_ = by_chance(usual_pause(config_.first_stretch, all_blocking_));
     return true;
   }
 
   /// How many blocking ones need not ask next_blocking(), and that so many did not.
   std::uint32_t blocking_unsampled() const { return blocking_unwatched_; }
   void blocking_left_out(std::uint32_t receives) {
+    all_blocking_ += receives;
     blocking_unwatched_ -= std::min(blocking_unwatched_, receives);
   }
 
-  /// A nonblocking receive that is watched fully makes so many wait. Returns the fewest that waited
-  /// during a stretch, if one has ended with this receive; else 0.
-  std::uint64_t posted(std::uint64_t waiting) {
+  /// A nonblocking receive that is watched fully makes so many wait. Returns the stretch that has
+  /// ended with this receive, or one of no receives.
+  Stretch posted(std::uint64_t waiting) {
     ++watched_in_phase_;
     longest_in_phase_ = std::max(longest_in_phase_, waiting);
-    if (++watched_in_stretch_ < config_.stretch) return 0;
-    const std::uint64_t least = least_in_stretch_;
-    const bool grows = least > least_before_ + config_.stretch / 8;
-    least_before_ = least;
+    if (++watched_in_stretch_ < stretch_.now()) return {};
+    const Stretch ended{watched_in_stretch_, least_in_stretch_};
+    const bool grows = ended.least > least_before_ + ended.receives / 8;
+    least_before_ = ended.least;
     least_in_stretch_ = waiting;
     watched_in_stretch_ = 0;
-    if (!grows) pause(config_.stretch);
-    return least;
+    stretch_.lengthen();
+    if (!grows) pause(ended.receives);
+    return ended;
   }
 
   /// A receive that is known without watching makes so many wait.
@@ -106,7 +123,6 @@ class Sampler {
     if (waiting != 0) return 0;
     const std::uint64_t longest = longest_in_phase_;
     pause(watched_in_phase_);
-    watched_in_all_ += watched_in_phase_;
     watched_in_phase_ = longest_in_phase_ = 0;
     watched_in_stretch_ = 0;
     least_in_stretch_ = least_before_ = 0;
@@ -146,10 +162,14 @@ class Sampler {
   void pause(std::uint64_t seen) {
     if (seen == 0) return;
     unwatched_ = 0;
-    if (watched_in_all_ + watched_in_phase_ <= config_.all_at_first) return;
-    unwatched_ =
-        by_chance(std::min(config_.unwatched_per_watched * seen, config_.longest_unwatched));
+    if (all_ < config_.all_at_first) return;
+    unwatched_ = by_chance(usual_pause(seen, all_));
     if (config_.longest_pause != 0) paused_at_ = looked_at_ = config_.now();
+  }
+
+  std::uint64_t usual_pause(std::uint64_t seen, std::uint64_t all) const {
+    return std::min({config_.unwatched_per_watched * seen, config_.longest_unwatched,
+                     all / config_.all_per_unwatched});
   }
 
   /// About so many, left to chance: programs have rhythms.
@@ -161,8 +181,10 @@ class Sampler {
   std::uint32_t unwatched_ = 0;  ///< nonblocking receives before the next watched one
   std::uint32_t blocking_unwatched_ = 0;
   std::uint64_t blocking_watched_ = 0;
-  std::uint64_t watched_in_phase_ = 0, longest_in_phase_ = 0, watched_in_all_ = 0;
+  std::uint64_t all_ = 0, all_blocking_ = 0;
+  std::uint64_t watched_in_phase_ = 0, longest_in_phase_ = 0;
   std::uint32_t watched_in_stretch_ = 0;
+  pay::Backoff<std::uint32_t> stretch_;
   std::uint64_t least_in_stretch_ = 0, least_before_ = 0;  ///< of waiting receives
   std::uint64_t paused_at_ = 0, looked_at_ = 0;
   pay::Backoff<std::uint32_t> per_look_;

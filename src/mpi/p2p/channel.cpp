@@ -12,6 +12,7 @@
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
+#include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/takeover.hpp"
 #include "mpi/pmpi/library/library.hpp"
@@ -152,8 +153,9 @@ bool Channel::blocking_goes_native() const {
 
 bool Channel::begins_takeover() {
   if (!takes_over()) return false;
-  return prq_length != 0 || takeover().mode == Takeover::Mode::always ||
-         policy.begins(at_library());
+  if (prq_length != 0) return true;
+  if (takeover().mode != Takeover::Mode::always && !policy.begins(at_library())) return false;
+  return end_direct_calls(*this);
 }
 
 void Channel::read_hints() {
@@ -165,8 +167,8 @@ void Channel::read_hints() {
 void Channel::posted_at_library() {
   ++outstanding;
   meters.wait(at_library());
-  if (const std::uint64_t stood = sampler.posted(outstanding); stood != 0)
-    policy.searched(match::Sampler::Config{}.stretch, stood);
+  if (const auto stretch = sampler.posted(outstanding); stretch.least != 0)
+    policy.searched(stretch.receives, stretch.least);
 }
 
 void Channel::completed(std::uint64_t ticket, bool freed) {
@@ -214,6 +216,7 @@ Channel* known_channel(MPI_Comm comm) {
 
 void forget(Channel& channel) {
   settle_fast_path();
+  forget_direct_calls(channel);
   if (left(channel.comm)) left_comm.store({}, std::memory_order_relaxed);
   channels().erase(handle_bits(channel.comm));
   last = {};

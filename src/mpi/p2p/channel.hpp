@@ -94,6 +94,11 @@ class Channel final : public CompletionObserver {
   bool errors_return = false;      ///< the library calls no error handler of the program's now
   bool asks_source = false;        ///< before a message is dequeued: matcher.cpp, improbe()
 
+  // Of direct_calls.hpp.
+
+  bool granted_to_threads = false;  ///< a thread may have a grant here
+  bool awaits_threads = false;      ///< none has, but one may still be inside
+
   // Who sends next, where Hob has to ask.
 
   int likely_source = 0;

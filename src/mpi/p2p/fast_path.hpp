@@ -9,7 +9,8 @@ namespace hob::mpi::p2p {
 
 /// Receives and probes of one communicator that may go to the library unseen: nothing waits in
 /// Hob's queues there, and none of them is to be watched or timed. The long way (receive.cpp)
-/// grants some and books them later; none while threads of the program may be here together.
+/// grants some and books them later. Where threads of the program may be here together, each has
+/// its own (direct_calls.hpp).
 struct FastPath {
   /// Receives of so many elements take so long that the long way costs nothing, and are timed
   /// sooner (match::SearchTimer).

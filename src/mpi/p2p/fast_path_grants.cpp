@@ -3,6 +3,7 @@
 
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
+#include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/spin.hpp"
 
@@ -22,14 +23,20 @@ Granted granted;
 
 void grant_fast_path(Channel& channel) {
   if (channel.umq_length != 0 || !channel.blocking_goes_native()) return;
-  if (many_threads) {
-    if (channel.uncounted) left_comm.store(channel.comm, std::memory_order_relaxed);
+  if (many_threads && channel.uncounted) {
+    left_comm.store(channel.comm, std::memory_order_relaxed);
     return;
   }
   const std::uint32_t untimed =
       channel.native_only ? tuning::kFastPathAtOnce : channel.timer.untimed();
+  const std::uint32_t nonblocking =
+      channel.takes_over() ? 0 : std::min(channel.sampler.unsampled(), untimed);
+  if (many_threads) {
+    grant_direct_calls(channel, {nonblocking, untimed});
+    return;
+  }
   const bool lone = channel.outstanding == 0;
-  granted = {&channel, channel.takes_over() ? 0 : std::min(channel.sampler.unsampled(), untimed),
+  granted = {&channel, nonblocking,
              lone ? untimed : std::min(channel.sampler.blocking_unsampled(), untimed), lone};
   fast_path = {channel.comm, granted.nonblocking, granted.blocking};
 }

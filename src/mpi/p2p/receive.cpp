@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
+#include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/state.hpp"
@@ -53,7 +54,7 @@ int start_with_library(const Call& call, MPI_Request* request) {
   if (probes) error = native_start(call.buffer, call.wanted, request);
   if (error != MPI_SUCCESS || took < allowed)
     channel.timer.was_fast(probes);
-  else if (channel.timer.was_slow())
+  else if (channel.timer.was_slow() && end_direct_calls(channel))
     channel.timer.emptied(empty_library(channel));
   return error;
 }
@@ -221,6 +222,7 @@ int receive_nonblocking(Call& call, MPI_Status* status) {
   if (!many_threads && channel.outstanding == 0) ++channel.meters.counters.lone;
   MPI_Request request = MPI_REQUEST_NULL;
   const int error = start_with_library(call, &request);
+  if (many_threads) grant_fast_path(channel);
   call.guard.unlock();
   return error == MPI_SUCCESS ? requests::wait(&request, status) : error;
 }

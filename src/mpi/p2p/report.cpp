@@ -17,6 +17,7 @@
 #include "match/meters.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
+#include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/gate.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/state.hpp"
@@ -155,6 +156,7 @@ ordered_json json_of(const Queues& q) {
 /// All communicators that were used, ended ones too. The gate is held.
 std::vector<Queues> all_queues() {
   settle_fast_path();
+  settle_direct_calls();
   std::vector<Queues> all;
   for (const Channel* channel : all_channels()) all.push_back(queues_of(*channel));
   all.insert(all.end(), ended().queues.begin(), ended().queues.end());

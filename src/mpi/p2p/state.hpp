@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "match/direct_calls.hpp"
 #include "mpi/p2p/fast_path.hpp"
 #include "mpi/p2p/gate.hpp"
 
@@ -22,6 +23,10 @@ inline std::atomic<std::uint64_t> queued_bytes{0};
 
 /// Receives that may go to the library unseen.
 inline FastPath fast_path;
+
+/// With many threads, those of this one; null before its first grant (direct_grants.cpp).
+inline thread_local match::DirectCalls* own_direct __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 /// With many threads: a communicator on which the library has all receives for good, so that
 /// nothing is to be counted or locked. Written under the gate.

@@ -68,5 +68,6 @@ inline constinit Concerns concerns;
 /// How many parts of Hob have something under way that only Hob can advance
 /// (progress/progress.hpp).
 inline std::atomic<int> parts_under_way{0};
+inline bool nothing_under_way() { return parts_under_way.load(std::memory_order_relaxed) == 0; }
 
 }  // namespace hob::mpi

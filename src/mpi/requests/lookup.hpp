@@ -17,11 +17,9 @@ inline bool none_alive() { return HOB_LIKELY(state.alive.load(std::memory_order_
 /// Waits and tests are the library's own, and show nothing.
 inline bool all_native() { return none_alive() && idle(); }
 
-/// The same with several threads, as long as none of them changes it: whatever the call says is
-/// noted once it has returned.
-inline bool all_native_now() {
-  return none_alive() && ignores_acquires() && parts_under_way.load(std::memory_order_relaxed) == 0;
-}
+/// With several threads, as long as none of them changes it, waits and tests of requests that Hob
+/// does not know need nothing of Hob's: whatever the call says is noted once it has returned.
+inline bool nothing_shown() { return ignores_acquires() && nothing_under_way(); }
 
 /// Waits and tests of these are, too: there are none, or all are null.
 inline bool none_given(int count, const MPI_Request* handles) {

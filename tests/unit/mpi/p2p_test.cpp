@@ -7,15 +7,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fake_mpi.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/progress/pollers.hpp"
+#include "mpi/progress/state.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -294,6 +298,131 @@ TEST_F(Matching, AThreadBesideTheProgramCallsNoFunctionsOfIt) {
   EXPECT_FALSE(matcher().active.empty());
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_TRUE(advance_by_thread()) << "nothing is under way";
+}
+
+/// With several threads and match = auto: from the third receive that waits on, they are taken
+/// over.
+class ReceivesOfThreads : public testing::Test {
+ protected:
+  void SetUp() override {
+    mode_ = takeover().mode;
+    takeover().mode = Takeover::Mode::automatic;
+    takeover().user_threshold = 2;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    many_threads = true;
+    channel_ = channel_of(comm_);
+    // Not as over libfabric, where `auto` leaves all to the library then.
+    channel_->native_only = channel_->asks_source = channel_->uncounted = false;
+    fake::reset();
+    fake::hold_requests(1);
+  }
+  void TearDown() override {
+    EXPECT_TRUE(matcher().active.empty());
+    EXPECT_EQ(queued.load(), 0u);
+    MPI_Comm_free(&comm_);
+    many_threads = false;
+    overlap_thread::own_slot = nullptr;  // a program has many threads for good
+    takeover().mode = mode_;
+    takeover().user_threshold = 0;
+  }
+
+  int receive(int tag) {
+    int value = 0;
+    MPI_Recv(&value, 1, MPI_INT, 1, tag, comm_, MPI_STATUS_IGNORE);
+    return value;
+  }
+  void arrive(int tag, int value) { fake::arrive(1, tag, comm_, &value, sizeof value); }
+  /// The first one asks how many may go to the library.
+  void receive_first() {
+    arrive(0, 40);
+    EXPECT_EQ(receive(0), 40);
+  }
+  void start() {
+    const int tag = 100 + static_cast<int>(requests_.size());
+    requests_.push_back(MPI_REQUEST_NULL);
+    MPI_Irecv(&values_.at(requests_.size() - 1), 1, MPI_INT, 1, tag, comm_, &requests_.back());
+  }
+  /// The last ones first: the fake library matches a message when it is asked for it, so that one
+  /// could be drawn which a receive waits for there.
+  void complete() {
+    for (std::size_t i = requests_.size(); i-- > 0;) {
+      arrive(100 + static_cast<int>(i), static_cast<int>(i));
+      EXPECT_EQ(MPI_Wait(&requests_[i], MPI_STATUS_IGNORE), MPI_SUCCESS);
+      EXPECT_EQ(values_[i], static_cast<int>(i));
+    }
+    requests_.clear();
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  Channel* channel_ = nullptr;
+
+ private:
+  std::vector<int> values_ = std::vector<int>(64);
+  std::vector<MPI_Request> requests_;
+  Takeover::Mode mode_{};
+};
+
+TEST_F(ReceivesOfThreads, GoStraightToTheLibraryAndAreCounted) {
+  receive_first();
+  EXPECT_EQ(fake::calls("Recv"), 0u);
+  for (int i = 0; i < 20; ++i) {
+    arrive(5, i);
+    EXPECT_EQ(receive(5), i);
+  }
+  EXPECT_EQ(fake::calls("Recv"), 20u);
+  EXPECT_EQ(fake::calls("Irecv"), 1u);
+  const std::lock_guard guard(gate);
+  settle_direct_calls();
+  EXPECT_EQ(channel_->meters.counters.native, 21u);
+}
+
+// Its message would be drawn before the library has its receive, and it would wait for ever.
+TEST_F(ReceivesOfThreads, NothingIsDequeuedWhileAThreadMayBeAboutToReceive) {
+  receive_first();
+  arrive(5, 42);
+  fake::during("Recv", [&] {
+    std::thread([&] {
+      for (int i = 0; i < 5; ++i) start();
+    }).join();
+  });
+  EXPECT_EQ(receive(5), 42);
+  EXPECT_EQ(fake::calls("Recv"), 1u);
+  EXPECT_EQ(fake::calls("Irecv"), 6u);
+  EXPECT_EQ(fake::calls("Improbe"), 0u);
+  complete();
+}
+
+TEST_F(ReceivesOfThreads, NoneGoesThereByItselfWhileMessagesAreDequeued) {
+  receive_first();
+  for (int i = 0; i < 3; ++i) start();
+  EXPECT_EQ(matcher().active.size(), 1u);
+  arrive(5, 42);
+  EXPECT_EQ(receive(5), 42);
+  EXPECT_EQ(fake::calls("Recv"), 0u);
+  complete();
+  // And then again.
+  receive_first();
+  arrive(5, 43);
+  EXPECT_EQ(receive(5), 43);
+  EXPECT_EQ(fake::calls("Recv"), 1u);
+}
+
+TEST_F(ReceivesOfThreads, AProbeGoesThereToo) {
+  receive_first();
+  arrive(5, 42);
+  int flag = 0;
+  fake::during("Iprobe", [&] { EXPECT_FALSE(gate.mine()); });
+  EXPECT_EQ(MPI_Iprobe(1, 5, comm_, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(receive(5), 42);
+}
+
+TEST_F(ReceivesOfThreads, AnotherCommunicatorOfTheSameHandleBeginsAnew) {
+  receive_first();
+  EXPECT_TRUE(own_direct->has_grant());
+  MPI_Comm_free(&comm_);
+  EXPECT_FALSE(own_direct->has_grant());
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
 }
 
 }  // namespace

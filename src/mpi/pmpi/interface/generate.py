@@ -339,7 +339,7 @@ def wrapper(call):
             rest = f"static {rest}"
             declared.append(f"{rest};")
         noted = direct_and_noted(call)
-        if alone := alone_among_threads(call):
+        if alone := alone_among_threads(call, acquire_after(call)):
             threads = f"threads_{short(call.name)}"
             head = f"[[gnu::noinline]] static {call.returns} "
             among_last = go_on

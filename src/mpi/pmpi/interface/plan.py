@@ -66,6 +66,9 @@ class Row:
     # If this holds while tracking is off, the call goes to the library, whoever makes it. The first thing
     # that a wrapper asks: a message of one byte takes some hundred nanoseconds.
     untracked: str | None = None
+    # If this holds in a program with several threads, nothing of Hob's is needed but what the end of the call shows
+    # (thread_calls.py).
+    among_threads: str | None = None
     # When this holds, nothing of Hob's is needed, and the call is the library's own, without a frame of
     # Hob's below: after a wait, each return costs more than everything else in a wrapper.
     native_if: str | None = None
@@ -98,7 +101,7 @@ HEADERS = """
     mpi/requests/may_learn.hpp mpi/requests/postponed_start.hpp mpi/requests/request.hpp mpi/requests/served.hpp
     mpi/requests/polled.hpp
     mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/untracked_windows.hpp mpi/rma/timed_waits.hpp
-    mpi/p2p/p2p.hpp
+    mpi/p2p/direct_calls.hpp mpi/p2p/p2p.hpp
     """.split()
 
 ALL_NATIVE = "requests::all_native()"
@@ -267,6 +270,7 @@ CALLS.add(
     "hook patient",
     untracked="p2p::fast_path.receive(count, source, comm)",
     reentrant=f"receive({RECEIVE}, status)",
+    among_threads="!compares_incoming() && p2p::receives_directly(count, source, comm)",
 )
 CALLS.add(
     "Irecv",
@@ -274,6 +278,7 @@ CALLS.add(
     untracked="p2p::fast_path.start(count, source, comm)",
     native_if="p2p::left(comm) && !compares_incoming()",
     reentrant=f"start_receive({RECEIVE}, request)",
+    among_threads="!compares_incoming() && p2p::starts_directly(count, source, comm)",
 )
 CALLS.add("Probe", "hook patient", reentrant="probe({source, tag, comm}, status)")
 CALLS.add(
@@ -281,6 +286,7 @@ CALLS.add(
     "hook patient checked",
     untracked="p2p::fast_path.probe(comm)",
     reentrant="test_probe({source, tag, comm}, flag, status)",
+    among_threads="p2p::probes_directly(comm)",
 )
 CALLS.add(
     "Mprobe",
@@ -292,15 +298,19 @@ CALLS.add(
     "hook patient checked",
     reentrant="test_matched_probe({source, tag, comm}, flag, message, status)",
 )
-CALLS.add("Send", "hook patient", untracked="", native_if="idle()")
-CALLS.add("Ssend", "hook patient", untracked="", native_if="idle()")
-CALLS.add("Rsend", "hook patient", untracked="", native_if="idle()")
+for name in ("Send", "Ssend", "Rsend"):
+    CALLS.add(
+        name,
+        "hook patient",
+        untracked="",
+        native_if="idle()",
+        among_threads="nothing_under_way()",
+    )
 CALLS.add("Bsend", "patient", untracked="")
 CALLS.add("Mrecv Imrecv", "wide")
-CALLS.add("Isend", "wide", untracked="")
-CALLS.add("Issend", "wide", untracked="")
-CALLS.add("Irsend", "wide", untracked="")
-CALLS.add("Ibsend", "", untracked="")
+for name in ("Isend", "Issend", "Irsend"):
+    CALLS.add(name, "wide", untracked="", native_if="nothing_under_way()")
+CALLS.add("Ibsend", "", untracked="", native_if="nothing_under_way()")
 
 # Extensions: MPIX_Y is X_Y here. Libraries differ in what they have; what is not here is in
 # LEFT_EXTENSIONS.

@@ -1,5 +1,7 @@
 """What the generated wrappers have for programs with several threads: calls that the library alone serves
-(src/mpi/rma/direct.hpp, src/mpi/requests/lookup.hpp)."""
+(src/mpi/rma/direct.hpp, src/mpi/requests/lookup.hpp, src/mpi/p2p/direct_calls.hpp)."""
+
+import re
 
 
 def has_parameter(call, wanted):
@@ -24,8 +26,27 @@ def direct(call):
     return ""
 
 
-def alone_among_threads(call):
-    """C++ that has the library alone serve a call in a program with several threads, where it may."""
+def without_hob(call, acquire):
+    """C++ of the library's own call in a program with several threads; `acquire`, C++, notes what it showed."""
+    direct_call = "p2p::" in (call.row.among_threads or "")
+    blocks = not re.match("I|Test", call.base)
+    return [
+        "{",
+        *(["  const p2p::DirectCall direct_call;"] if direct_call else []),
+        *(["  const Blocking blocking;"] if blocks else []),
+        *(["  AcquireIfUnwound acquire;"] if acquire else []),
+        f"  const int hob_result = {call.native};",
+        *(["  acquire.returned = true;", f"  {acquire}"] if acquire else []),
+        "  return hob_result;",
+        "  }",
+    ]
+
+
+def alone_among_threads(call, acquire):
+    """C++ that has the library alone serve a call in a program with several threads, where it may; `acquire` as above."""
+    if call.row.among_threads:
+        begin, *rest = without_hob(call, acquire)
+        return [f"  if (HOB_LIKELY({call.row.among_threads})) {begin}", *rest]
     test = direct(call)
     if test and not has_parameter(call, "request"):
         return [f"  if (HOB_LIKELY({test})) return {call.native};"]
@@ -40,15 +61,10 @@ def alone_among_threads(call):
         ]
     if not (call.row.completes and call.row.untracked is not None):
         return []
+    begin, *rest = without_hob(call, f'note_acquire("{call.name}");')
     return [
-        "  if (HOB_LIKELY(requests::all_native_now())) {",
-        *(["  const Blocking blocking;"] if "wait" in call.base.lower() else []),
-        "  AcquireIfUnwound acquire;",
-        f"  const int hob_result = {call.native};",
-        "  acquire.returned = true;",
-        f'  note_acquire("{call.name}");',
-        "  return hob_result;",
-        "  }",
+        f"  if (HOB_LIKELY({call.row.untracked} && requests::nothing_shown())) {begin}",
+        *rest,
         f"  if (requests::all_prebuilt({call.row.completes})) return {call.native};",
     ]
 
