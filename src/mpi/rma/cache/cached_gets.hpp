@@ -212,6 +212,9 @@ class CachedGets final : private RequestedGets::Owner, private gets::KeptCopies:
   // program_gets.cpp: what may be looked up
   TargetState& target(int rank);
   CacheableGet cacheable(const Get& get, TargetState& t);
+  /// Whether nobody but the cache would want to know of a get. Of waits for requests, those for
+  /// gets that were left would be taken for parts of others.
+  bool may_leave(const Get& get) const { return !get.request && !recalling_ && !sharing_.on(); }
   bool waits_for_lock(int target) const {
     return HOB_UNLIKELY(many_threads && backend_.may_hold_back()) && backend_.holds_back(target);
   }

@@ -360,7 +360,7 @@ void CachedGets::count_carried(Recalling::Cause& cause, TargetState& t) {
   const std::uint64_t bytes = cause.wanted.size;
   cause.carried = true;
   t.profile.count_get(learning_.profile());
-  learning_.missed(t, in_batch());
+  learning_.missed(t, bytes, in_batch());
   if (ahead_) ahead_->trip(bytes, bytes, cache_->stats().gets);
 }
 
