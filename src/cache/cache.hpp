@@ -225,6 +225,10 @@ class Cache {
   /// them.
   virtual void set_stores_per_hit(double stores) noexcept = 0;
 
+  /// Whether a get since the one of that number (Stats::gets) was served or, had everything been
+  /// kept, could have been. True, too, where the policy does not know.
+  virtual bool reused_since(std::uint64_t get) const noexcept = 0;
+
   virtual std::uint64_t index_slots() const noexcept = 0;    ///< |I_w| now
   virtual std::uint64_t storage_bytes() const noexcept = 0;  ///< |S_w| now
   /// |S_w| that the adaptation may come to.

@@ -110,6 +110,10 @@ class CacheEngine final : public Cache {
 
   void set_stores_per_hit(double stores) noexcept override { policy_.set_stores_per_hit(stores); }
 
+  bool reused_since(std::uint64_t get) const noexcept override {
+    return policy_.reuse_in_time_since(get);
+  }
+
   std::uint64_t index_slots() const noexcept override {
     return ready_ ? index_.slots() : config_.index_slots;
   }
@@ -132,6 +136,8 @@ class CacheEngine final : public Cache {
   Entry& entry(std::uint32_t e) const { return entries_[e]; }
   /// Index of the current get in the sequence of gets.
   std::uint64_t now() const { return stats_.gets; }
+  /// Index of the last get before everything was dropped last.
+  std::uint64_t dropped_at() const { return dropped_at_; }
   /// Neither free nor dropped.
   bool live(std::uint32_t e) const {
     return entries_[e].birth != 0 && valid_generation(entries_[e]);
@@ -425,7 +431,8 @@ class CacheEngine final : public Cache {
   std::uint64_t used_at_look_ = 0;    ///< bytes
   /// Bytes in use when everything was dropped: the most of the last times, forgotten gradually.
   std::uint64_t used_at_drops_ = 0;
-  bool dropped_ = false;  ///< everything, since the last look
+  bool dropped_ = false;          ///< everything, since the last look
+  std::uint64_t dropped_at_ = 0;  ///< the last get before everything was dropped last
 };
 
 }  // namespace hob::cache

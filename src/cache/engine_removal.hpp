@@ -86,6 +86,7 @@ template <class Index, class Store, class Policy>
 inline void CacheEngine<Index, Store, Policy>::restart() {
   last_hit_ = kNone;
   last_block_ = {};
+  dropped_at_ = stats_.gets;
   if (used_ == 0) return;
   dropped_ = true;
   used_at_drops_ = std::max(used_bytes(), used_at_drops_ - used_at_drops_ / kDropsRemembered);

@@ -66,6 +66,8 @@ concept EvictionPolicy = PolicyEngine<E> && std::constructible_from<P, const Con
   { policy.trips(number) } -> std::same_as<std::uint64_t>;
   /// Whether some key came back after the get of this number.
   { watched.reuse_since(number) } -> std::same_as<bool>;
+  /// The same, before everything was dropped: a copy served it or could have.
+  { watched.reuse_in_time_since(number) } -> std::same_as<bool>;
 };
 
 /// The base of a policy that admits every entry and remembers none.
@@ -88,6 +90,7 @@ struct PolicyDefaults {
   }
   bool wants_room() { return true; }
   bool reuse_since(std::uint64_t) const { return true; }
+  bool reuse_in_time_since(std::uint64_t) const { return true; }
   std::uint64_t trips(std::uint64_t) const { return 1; }
 };
 

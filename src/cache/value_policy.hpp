@@ -94,7 +94,10 @@ class ValuePolicy : public PolicyDefaults {
     return true;
   }
 
-  bool reuse_since(std::uint64_t get) const { return last_reuse_ >= get; }
+  bool reuse_since(std::uint64_t get) const {
+    return std::max(last_reuse_, last_late_reuse_) >= get;
+  }
+  bool reuse_in_time_since(std::uint64_t get) const { return last_reuse_ >= get; }
 
   /// A block that was here before costs the time of many trips to be fetched again. One that was
   /// not would have been fetched anyway.
@@ -116,7 +119,8 @@ class ValuePolicy : public PolicyDefaults {
       model_->learn_use(newcomer_, size, age);
       ++returned_;
       ReuseModel::used_after(newcomer_, age);
-      last_reuse_ = engine.now();
+      const bool in_time = age < engine.now() - engine.dropped_at();
+      (in_time ? last_reuse_ : last_late_reuse_) = engine.now();
     } else {
       newcomer_ = {};
     }
@@ -425,7 +429,8 @@ class ValuePolicy : public PolicyDefaults {
   std::uint64_t asked_ = 0;
   std::uint64_t returned_ = 0;
 
-  std::uint64_t last_reuse_ = 0;  ///< the last get whose key was seen before
+  std::uint64_t last_reuse_ = 0;       ///< the last get whose key was seen before
+  std::uint64_t last_late_reuse_ = 0;  ///< likewise, but everything was dropped in between
   float stores_per_hit_ = kFirstStores;
   float may_copy_ = kFirstCopies;  ///< bytes of large gets
 

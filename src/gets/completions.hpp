@@ -87,15 +87,17 @@ class Completions {
   void end(TargetState* target) { --completing(target); }
   /// Writes to a target are complete, if the flush was no local one.
   static void settle(TargetState& target, const Token& token) {
+    target.left = false;
     if (!token.local && target.settled < token.last_write) target.settled = token.last_write;
   }
 
   /// Whether a wait for the gets to a target up to the one numbered `last`, which ends now, was for
-  /// these alone: no other thread waits for them too, or has issued more since.
+  /// these alone: none was left to the library beside them, and no other thread waits for them too,
+  /// or has issued more since.
   bool waited_alone(const TargetState& target, std::uint32_t last) const {
     if (target.pending.empty()) return true;
     const std::uint32_t youngest = under_way_[target.pending.back()].birth;
-    return target.completing == 0 && completing_all_ == 0 &&
+    return !target.left && target.completing == 0 && completing_all_ == 0 &&
            static_cast<std::int32_t>(youngest - last) <= 0;
   }
 
@@ -103,6 +105,7 @@ class Completions {
   /// one is open there.
   static void close(TargetState& target, std::uint64_t last_write, bool closed) {
     target.gets = 0;
+    target.left = false;
     target.flushed_hits = target.hits;
     target.settled = last_write;
     target.closed = closed;

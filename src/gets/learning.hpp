@@ -7,6 +7,7 @@
 #include "cache/cache.hpp"
 #include "gets/gets_under_way.hpp"
 #include "gets/hit_cost.hpp"
+#include "gets/once_trial.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/reuse_trial.hpp"
 #include "gets/savings.hpp"
@@ -28,7 +29,9 @@ class Learning {
   /// What is `under_way`, the `cache` and what a `hit` takes outlive the object.
   Learning(const Config& config, const HitCost& hit, const GetsUnderWay& under_way,
            cache::Cache& cache)
-      : poll_guard_(config.poll), meter_(config.trips, hit, under_way, poll_guard_, cache) {}
+      : cache_(cache),
+        poll_guard_(config.poll),
+        meter_(config.trips, hit, under_way, poll_guard_, cache) {}
 
   // Which copies are worth keeping.
 
@@ -41,9 +44,20 @@ class Learning {
   }
   /// A get comes. Whether it is left to the library, since copies are dropped before they are used.
   bool skips() { return trial_.skips(); }
+  /// Likewise, since large ones do not come back.
+  bool leaves(int target, std::uint64_t place, std::uint64_t bytes) {
+    return once_.leaves(static_cast<std::uint32_t>(target), place, bytes);
+  }
   /// It was looked up, and had to be fetched; it was served, at least in part.
-  void missed(const TargetState& target, bool batched) { trial_.missed(cheap(target, batched)); }
-  void served(const TargetState& target, bool batched) { trial_.served(cheap(target, batched)); }
+  void missed(const TargetState& target, std::uint64_t bytes, bool batched) {
+    trial_.missed(cheap(target, batched));
+    once_.missed(bytes, cache_.stats().gets,
+                 [&](std::uint64_t number) { return cache_.reused_since(number); });
+  }
+  void served(const TargetState& target, bool batched) {
+    trial_.served(cheap(target, batched));
+    once_.served();
+  }
   /// Another hit on a target of which gets are cheap.
   void served_cheaply() { trial_.served(true); }
   /// Everything that was kept is forgotten.
@@ -115,7 +129,9 @@ class Learning {
   }
 
  private:
+  const cache::Cache& cache_;
   ReuseTrial trial_;
+  OnceTrial once_;
   bool near_requests_ = false;
   PollGuard poll_guard_;
   TripMeter meter_;

@@ -13,7 +13,8 @@ enum class SkipReason : std::uint8_t {
   irregular,
   atomic,
   own_rank,
-  short_lived
+  short_lived,
+  not_reused
 };
 
 /// The reason in words, for "gets are not cached: ...".
@@ -25,7 +26,8 @@ constexpr const char* words_of(SkipReason why) {
                                    "the datatypes are too irregular, or the counts do not match",
                                    "atomic reads may show writes of others",
                                    "the target is the process itself",
-                                   "copies were always invalidated before they were used"};
+                                   "copies were always invalidated before they were used",
+                                   "of large gets, none came back"};
   return words[static_cast<int>(why)];
 }
 

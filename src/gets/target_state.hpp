@@ -19,8 +19,9 @@ struct TargetState : validation::WriteMarks {
   std::uint64_t flushed_hits = 0;      ///< of these, before the last flush
   std::uint32_t completing = 0;        ///< threads between before_flush and after_flush of it
   std::uint32_t recalls = 0;           ///< gets under way of places that are recalled
-  bool near = false;                   ///< on this node
-  bool closed = false;                 ///< no epoch is open there: the end of the last was seen
+  bool left = false;    ///< gets may be under way that were not looked up (OnceTrial)
+  bool near = false;    ///< on this node
+  bool closed = false;  ///< no epoch is open there: the end of the last was seen
   /// First or last bytes: 2 since the last report of the members, 1 since the time before
   /// (edges.hpp).
   std::uint8_t edges_fetched = 0;

@@ -94,6 +94,9 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "most gets were missing and went out in batches, so that keeping was only tried now and "
       "then."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).short_lived; }},
+    {{"not_reused", "gets",
+      "Left to the MPI library: large gets, since none of those that were looked up came back."},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).not_reused; }},
     {{"uncacheable", "gets",
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
       "auto, or a datatype that is too irregular."},
@@ -480,6 +483,9 @@ std::vector<std::string> sentences(const report::Counters& sums) {
     lines.push_back(
         fmt::format("{} gets not cached: copies were dropped before they were asked for again",
                     number("short_lived")));
+  if (sums["not_reused"] != 0)
+    lines.push_back(
+        fmt::format("{} large gets not cached: they did not come back", number("not_reused")));
   if (sums["verified"] != 0 && sums["verify_failures"] == 0)
     lines.push_back(fmt::format("verify: {} hits compared, none differed", number("verified")));
   return lines;

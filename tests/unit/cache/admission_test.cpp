@@ -65,6 +65,22 @@ TEST(Admission, LargeGetsThatComeBackAreKeptTheSecondTime) {
   EXPECT_GE(hits[2], kPlaces * 9 / 10);
 }
 
+TEST(Admission, ReuseIsInTimeUnlessEverythingWasDroppedInBetween) {
+  const auto cache = Cache::create({.policy = Policy::standard});
+  for (std::uint64_t i = 0; i < 500; ++i) get(*cache, {0, i << 16, 0}, 1 << 16);
+  const auto asked_again = [&] {
+    const std::uint64_t next = cache->stats().gets + 1;
+    EXPECT_FALSE(cache->reused_since(next));
+    get(*cache, {0, 499 << 16, 0}, 1 << 16);
+    return cache->reused_since(next);
+  };
+  cache->drop_all();
+  EXPECT_FALSE(asked_again()) << "no copy could have served it";
+  get(*cache, {0, 500 << 16, 0}, 1 << 16);
+  EXPECT_TRUE(asked_again());
+  EXPECT_TRUE(Cache::create({.policy = Policy::lru})->reused_since(1)) << "it does not know";
+}
+
 /// Where one in three is asked for again soon, hits pay for the other two.
 TEST(Admission, LargeGetsAreKeptWhereHitsPayForThem) {
   const auto cache = Cache::create({.policy = Policy::standard});

@@ -100,6 +100,19 @@ TEST_F(Completes, OneThreadsWaitIsNotAloneWhileAnotherWaitsOrIssues) {
   EXPECT_FALSE(completions_.waited_alone(target(1), token.last_get));
 }
 
+TEST_F(Completes, AWaitIsNotForTheGetsAloneWhereOthersWereLeftToTheLibrary) {
+  issue(1);
+  target(1).left = true;
+  const Completions::Token token = completions_.begin(&target(1), true, 0);
+  completions_.end(&target(1));
+  EXPECT_FALSE(completions_.waited_alone(target(1), token.last_get));
+  completions_.settle(target(1), token);
+  EXPECT_TRUE(completions_.waited_alone(target(1), token.last_get));
+  target(1).left = true;
+  Completions::close(target(1), 0, true);
+  EXPECT_FALSE(target(1).left);
+}
+
 TEST_F(Completes, AWindowIsBusyWhileGetsAreUnderWayOrCompleted) {
   target(1);
   EXPECT_FALSE(completions_.busy());

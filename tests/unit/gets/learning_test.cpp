@@ -57,10 +57,29 @@ TEST_F(Learns, GetsWithRequestsOnOneNodeAreCheap) {
 TEST_F(Learns, CheapGetsThatMissMoreThanTheyHitAreLeftToTheLibrary) {
   TargetState far;
   for (std::uint32_t i = 0; i < ReuseTrial::kTrial; ++i) {
-    learning_.missed(far, true);
+    learning_.missed(far, 8, true);
     if (i % 2 == 0) learning_.served_cheaply();
   }
   EXPECT_TRUE(learning_.skips());
+}
+
+TEST_F(Learns, LargeGetsThatDoNotComeBackAreLeftToTheLibrary) {
+  TargetState far;
+  constexpr std::uint64_t size = OnceTrial::kLarge;
+  const auto ask = [&](std::uint64_t place) {
+    if (cache_->find({1, place, 0}, size).kind != cache::Hit::missing)
+      return learning_.served(far, false);
+    cache_->reserve({1, place, 0}, size);
+    learning_.missed(far, size, false);
+  };
+  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) ask(i * size);
+  std::uint64_t left = 0;
+  for (std::uint64_t i = 100; i < 200; ++i) left += learning_.leaves(1, i * size, size) ? 1 : 0;
+  EXPECT_GT(left, 80u);
+  ask(0);
+  EXPECT_FALSE(learning_.leaves(1, 100 * size, size)) << "one was here";
+  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) ask((300 + i % 32) * size);
+  for (std::uint64_t i = 100; i < 200; ++i) EXPECT_FALSE(learning_.leaves(1, i * size, size));
 }
 
 TEST_F(Learns, AWaitForTheGetsToOneOfAllTargetsIsAWaitForThatTarget) {

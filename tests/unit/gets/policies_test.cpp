@@ -5,6 +5,7 @@
 #include "gets/coherence.hpp"
 #include "gets/drop_causes.hpp"
 #include "gets/invalidation_epochs.hpp"
+#include "gets/once_trial.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/reuse_trial.hpp"
 #include "gets/skip_reason.hpp"
@@ -428,10 +429,75 @@ TEST(Verifier, ComparesItsShareOfTheHitsAndKeepsTheFirstFailures) {
   EXPECT_EQ(all.failures().size(), 100u);
 }
 
+constexpr std::uint64_t kLarge = OnceTrial::kLarge;
+constexpr auto never = [](std::uint64_t) { return false; };
+constexpr auto always = [](std::uint64_t) { return true; };
+
+/// Large gets that are looked up in vain, as many as a trial takes.
+OnceTrial after_a_trial() {
+  OnceTrial trial;
+  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) {
+    EXPECT_FALSE(trial.leaves(1, i * kLarge, kLarge));
+    trial.missed(kLarge, 1 + i, never);
+  }
+  return trial;
+}
+
+/// Of so many gets, each of another place, those that are looked up.
+std::uint32_t not_left(OnceTrial& trial, std::uint32_t gets) {
+  std::uint32_t looked = 0;
+  for (std::uint32_t i = 0; i < gets; ++i) looked += trial.leaves(1, i * kLarge, kLarge) ? 0 : 1;
+  return looked;
+}
+
+TEST(OnceTrial, WhereNoLargeGetComesBackASampleAndSomeInARowAreLookedUp) {
+  OnceTrial trial = after_a_trial();
+  const std::uint32_t gets = 64 * OnceTrial::kBetweenLooks;
+  const double expected =
+      gets * (1.0 / OnceTrial::kSample + double{OnceTrial::kLook} / OnceTrial::kBetweenLooks);
+  EXPECT_NEAR(not_left(trial, gets), expected, expected / 10);
+  EXPECT_FALSE(trial.leaves(1, 7, kLarge - 1)) << "a smaller one";
+  // Until the first look in a row, a place is of the sample or not.
+  trial = after_a_trial();
+  for (std::uint32_t i = 0; i < 100; ++i)
+    EXPECT_EQ(trial.leaves(2, i * kLarge, kLarge), trial.leaves(2, i * kLarge, kLarge));
+  trial = after_a_trial();
+  std::uint32_t in_a_row = 0;
+  for (std::uint32_t i = 0; i < 2 * OnceTrial::kBetweenLooks; ++i)
+    if (!trial.leaves(1, 0x5000, kLarge)) ++in_a_row;
+  EXPECT_EQ(in_a_row, 2 * OnceTrial::kLook) << "a place that is not of the sample";
+}
+
+TEST(OnceTrial, ALargeGetThatComesBackEndsIt) {
+  OnceTrial trial = after_a_trial();
+  std::uint64_t asked_from = 0;
+  trial.missed(kLarge, 500, [&](std::uint64_t number) {
+    asked_from = number;
+    return false;
+  });
+  EXPECT_EQ(asked_from, 1u) << "none did since the trial began";
+  EXPECT_LT(not_left(trial, 100), 50u);
+  trial.missed(kLarge, 600, always);
+  EXPECT_EQ(not_left(trial, 100), 100u);
+  trial = after_a_trial();
+  trial.served();
+  EXPECT_EQ(not_left(trial, 100), 100u);
+}
+
+TEST(OnceTrial, ATrialInWhichOneCameBackIsNoVerdict) {
+  OnceTrial trial;
+  for (int trials = 0; trials < 4; ++trials)
+    for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) trial.missed(kLarge, 1 + i, always);
+  EXPECT_EQ(not_left(trial, 100), 100u);
+  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) trial.missed(kLarge - 1, 1 + i, never);
+  EXPECT_EQ(not_left(trial, 100), 100u) << "small gets say nothing";
+}
+
 TEST(SkipReason, EachReasonHasWordsOfItsOwn) {
   EXPECT_STREQ(words_of(SkipReason::bypassed), "the target answers as fast as the cache would");
   EXPECT_STREQ(words_of(SkipReason::short_lived),
                "copies were always invalidated before they were used");
+  EXPECT_STREQ(words_of(SkipReason::not_reused), "of large gets, none came back");
 }
 
 }  // namespace

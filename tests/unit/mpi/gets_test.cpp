@@ -70,6 +70,61 @@ TEST_F(Gets, TheSecondOfAKindReachesNobody) {
   EXPECT_EQ(fake::calls("Win_flush"), 1u);  // nothing is under way
 }
 
+/// Gets of 16 KiB, without blocks around them.
+class LargeGets : public testing::Test {
+ protected:
+  static constexpr int kPlaces = 1200;
+  static constexpr int kPlaceWords = 4096;
+
+  void SetUp() override {
+    context().settings.readahead = "off";
+    int* base = nullptr;
+    MPI_Win_allocate(MPI_Aint{kPlaces} * kPlaceWords * sizeof(int), sizeof(int), MPI_INFO_NULL,
+                     MPI_COMM_WORLD, &base, &win_);
+    int* const there = reinterpret_cast<int*>(fake::memory(win_, 1).data());
+    std::iota(there, there + kPlaces * kPlaceWords, 5);
+    MPI_Win_lock_all(0, win_);
+    fake::reset();
+  }
+  void TearDown() override {
+    MPI_Win_unlock_all(win_);
+    MPI_Win_free(&win_);
+    context().settings.readahead = "auto";
+  }
+  void read(int place) {
+    std::vector<int> into(kPlaceWords, -1);
+    MPI_Get(into.data(), kPlaceWords, MPI_INT, 1, place * kPlaceWords, kPlaceWords, MPI_INT, win_);
+    MPI_Win_flush(1, win_);
+    ASSERT_EQ(into.front(), 5 + place * kPlaceWords);
+    ASSERT_EQ(into.back(), 4 + (place + 1) * kPlaceWords);
+  }
+  std::uint64_t left() const { return find_window(win_)->cached->stats().not_reused; }
+
+  MPI_Win win_ = MPI_WIN_NULL;
+};
+
+TEST_F(LargeGets, ThatDoNotComeBackAreLeftToTheLibraryUntilTheyDo) {
+  for (int place = 0; place < 1000; ++place) read(place);
+  EXPECT_EQ(fake::calls("Get"), 1000u);
+  EXPECT_GT(left(), 800u);
+  EXPECT_LT(left(), 1000u - gets::OnceTrial::kTrial);
+  // Another phase of the program.
+  for (int i = 0; i < 1024; ++i) read(7);
+  fake::reset();
+  for (int i = 0; i < 64; ++i) read(7);
+  EXPECT_EQ(fake::calls("Get"), 0u);
+}
+
+TEST_F(LargeGets, WhosePlacesComeBackAreLookedUpAgain) {
+  for (int place = 0; place < 300; ++place) read(place);
+  EXPECT_GT(left(), 0u);
+  for (int pass = 0; pass < 4; ++pass)
+    for (int place = 1000; place < 1200; ++place) read(place);
+  fake::reset();
+  for (int place = 1000; place < 1200; ++place) read(place);
+  EXPECT_LT(fake::calls("Get"), 40u);
+}
+
 /// While there is one, all ranks are on one node, and each get is as cheap as a hit, of which one
 /// takes `hit` ticks.
 class NearJob {

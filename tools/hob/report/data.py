@@ -28,9 +28,9 @@ ACCESS_TYPES = (
     ),
     (
         "not cached",
-        ("short_lived", "uncacheable"),
-        "left to the MPI library: copies were dropped too early, or may not be kept (atomic "
-        "reads, types, an accelerator's memory)",
+        ("short_lived", "not_reused", "uncacheable"),
+        "left to the MPI library: copies were dropped too early, large ones did not come back, or "
+        "may not be kept (atomic reads, types, an accelerator's memory)",
     ),
 )
 

@@ -178,6 +178,11 @@ class CachedGets final : private RequestedGets::Owner,
   TargetState& target(int rank);
   TargetState& target_of(int rank) override { return target(rank); }
   CacheableGet cacheable(const Get& get, TargetState& t);
+  /// Whether nobody but the cache would want to know of a get. Of waits for requests, those for
+  /// gets that were left would be taken for parts of others.
+  bool may_leave(const Get& get) const {
+    return !get.request && !sharing_.on() && !(recalls_ && recalls_->records());
+  }
   int let_in(int target, std::unique_lock<ExclusiveSpin>& guard);
   int look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                  std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit);

@@ -74,7 +74,7 @@ class GetIssuer {
   bool times(const TargetState& t) const { return ahead_ || HOB_UNLIKELY(t.profile.sampling()); }
   /// A get of `asked` bytes was missing, and one of `bytes` was issued for it.
   void missed(const TargetState& t, std::uint64_t asked, std::uint64_t bytes) {
-    parts_.learning.missed(t, in_batch());
+    parts_.learning.missed(t, asked, in_batch());
     if (ahead_) ahead_->trip(bytes, asked, parts_.cache.stats().gets);
   }
 

@@ -88,6 +88,12 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     ++stats_.short_lived;
     return skipped(get, SkipReason::short_lived);
   }
+  if (HOB_UNLIKELY(learning_.leaves(get.target, static_cast<std::uint64_t>(get.disp), size)) &&
+      may_leave(get) && !tracing) {
+    ++stats_.not_reused;
+    t.left = true;
+    return skipped(get, SkipReason::not_reused);
+  }
   tracking_.useful();
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
