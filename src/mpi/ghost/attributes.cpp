@@ -20,7 +20,7 @@ int no_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 
 int delete_with_world(MPI_Comm, int, void*, void*) {
-  MPI_Comm world = program_world;
+  MPI_Comm world = program_world.comm;
   // The hook: matching forgets the communicator, too.
   return world != MPI_COMM_NULL ? on_Comm_free(&world) : MPI_SUCCESS;
 }
@@ -79,7 +79,7 @@ void delete_attributes_of_self() {
 
 int on_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
   const int result = real::Comm_set_attr(comm, comm_keyval, attribute_val);
-  if (world_is_smaller && comm == MPI_COMM_SELF && result == MPI_SUCCESS)
+  if (program_world.is_smaller && comm == MPI_COMM_SELF && result == MPI_SUCCESS)
     note_key_of_self(comm_keyval);
   return result;
 }

@@ -82,10 +82,10 @@ void note_long_start(std::uint64_t ticks);
 /// have not heard.
 inline void begin_call() {
   enter();
-  call_announced = true;
+  calling_thread.call_announced = true;
 }
 inline void end_call() {
-  call_announced = false;
+  calling_thread.call_announced = false;
   leave();
   if (HOB_UNLIKELY(depth == kUnreported)) report_errors();
 }

@@ -122,7 +122,7 @@ void start_recall(Window& window, Mode mode, bool ghosts) {
     return;
   const bool indexed = !ghosts && indexed_operations_are_right(context().mpi_version);
   window.cached->recall(window.stages.carrier(), indexed, recall_room());
-  phases_recalled.store(true, std::memory_order_relaxed);
+  all_windows.phases_recalled.store(true, std::memory_order_relaxed);
 }
 
 void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<DisplacementUnits> units,

@@ -133,12 +133,12 @@ def pass_on(call):
         return f"  if (depth != 0) return {native};"
     if row.counted:
         test = (
-            f"(tracking_off() && {only_counted(call, 'untracked_window(win)')}) || pass_through()"
+            f"(tracking_off() && {only_counted(call, 'untracked_windows.of(win)')}) || pass_through()"
         )
     elif row.everywhere:
         test = "!active"
     elif row.joint:
-        test = "pass_through() && (!active || !unserved_callback)"
+        test = "pass_through() && (!active || !calling_thread.unserved_callback)"
     elif row.timed:
         test = "untracked_untimed()"
     else:
@@ -234,7 +234,7 @@ def with_hob(call):
     before, after = incoming(call)
     lines = ["  const CallGuard guard;", "  try {"]
     if row.registers:
-        lines.append("  registrar = __builtin_return_address(0);")
+        lines.append("  calling_thread.registrar = __builtin_return_address(0);")
     if row.checked:
         lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {call.native};")
     if row.everywhere:
