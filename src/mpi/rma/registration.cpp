@@ -226,8 +226,9 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
                                         window.kind != WindowKind::dynamic};
   window.stages.add(
       std::make_unique<Batching>(window.stages.first(), batched, units, exposed, options));
-  batched::send_without_handlers.store(send_old_without_handlers, std::memory_order_relaxed);
-  batched::send.store(send_waiting, std::memory_order_relaxed);
+  batched::waiting.send_without_handlers.store(send_old_without_handlers,
+                                               std::memory_order_relaxed);
+  batched::waiting.send.store(send_waiting, std::memory_order_relaxed);
 }
 
 /// The calls on a window that the library alone may serve.

@@ -9,6 +9,7 @@
 
 #include "fake_mpi.hpp"
 #include "mpi/p2p/state.hpp"
+#include "mpi/progress/state.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/state.hpp"
 #include "mpi/rma/state.hpp"
@@ -26,6 +27,10 @@ struct Glue {
   requests::State requests;
   requests::Registry registry;
   p2p::FastPath fast_path;
+  p2p::Matching matching;
+  OwnProgress progress;
+  overlap_thread::Watched watched;
+  batched::Waiting waiting;
 };
 
 class GlueTwice : public testing::Test {

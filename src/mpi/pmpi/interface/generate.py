@@ -144,7 +144,7 @@ def pass_on(call):
     else:
         test = "untracked()" if row.only_tracked else "pass_through()"
     if row.reentrant:
-        queued = "HOB_UNLIKELY(p2p::queued.load(std::memory_order_relaxed) != 0)"
+        queued = "HOB_UNLIKELY(p2p::matching.queued.load(std::memory_order_relaxed) != 0)"
         native = f"{queued} ? p2p::reentrant::{row.reentrant} : {native}"
     return f"  if (HOB_LIKELY({test})) return {native};"
 
