@@ -10,9 +10,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames{"off", "warn", "info", "debug", "trace"};
 
-/// Of this process, for the begin of each line; -1: not known yet.
-std::atomic<int> own_rank{-1};
-
 }  // namespace
 
 std::optional<Level> parse_level(std::string_view word) {
@@ -21,12 +18,12 @@ std::optional<Level> parse_level(std::string_view word) {
   return std::nullopt;
 }
 
-void set_rank(int rank) { own_rank.store(rank, std::memory_order_relaxed); }
+void set_rank(int rank) { output.rank.store(rank, std::memory_order_relaxed); }
 
 void write(Level level, std::string_view text) noexcept {
   if (!on(level)) return;
   try {
-    const int rank = own_rank.load(std::memory_order_relaxed);
+    const int rank = output.rank.load(std::memory_order_relaxed);
     const std::string whole =
         fmt::format("hob: {}{}: {}\n", rank >= 0 ? fmt::format("[rank {}] ", rank) : std::string(),
                     kNames[static_cast<std::size_t>(level)], text);

@@ -15,7 +15,7 @@ namespace hob::log {
 std::optional<Level> parse_level(std::string_view word);
 
 /// Whether lines of this level are written: one load and one comparison.
-inline bool on(Level level) { return level <= limit.load(std::memory_order_relaxed); }
+inline bool on(Level level) { return level <= output.limit.load(std::memory_order_relaxed); }
 
 /// The number that lines begin with from now on; < 0, as at first: none.
 void set_rank(int rank);

@@ -12,8 +12,16 @@ namespace hob::log {
 /// calls.
 enum class Level : std::uint8_t { off, warn, info, debug, trace };
 
-/// Lines of this level and of those before it are written. Changed before the program has threads.
-inline std::atomic<Level> limit{Level::warn};
+struct Output {
+  /// Lines of this level and of those before it are written. Changed before the program has
+  /// threads.
+  std::atomic<Level> limit{Level::warn};
+
+  /// Of this process, for the begin of each line; -1: not known yet.
+  std::atomic<int> rank{-1};
+};
+/// Of this process.
+inline constinit Output output;
 
 }  // namespace hob::log
 

@@ -203,6 +203,13 @@ class CacheEngine final : public Cache {
     return valid_entry({target, block_begin(displacement, shift), block_layout(shift)});
   }
 
+  void enter(std::uint32_t e, const Key& key, std::uint64_t size, std::uint32_t region,
+             const Fetch& fetch);
+  void count(Access access) {
+    ++(access == Access::conflicting ? stats_.conflicting
+       : access == Access::capacity  ? stats_.capacity
+                                     : stats_.direct);
+  }
   void note_block(Entry& entry, const Fetch& fetch) {
     const std::uint32_t shift = block_shift(entry.layout);
     sizes_.add(shift);

@@ -46,6 +46,19 @@ inline Reservation CacheEngine<Index, Store, Policy>::reserve(const Key& key, st
     recycle(e);
     return reject(hash);
   }
+  enter(e, key, size, region, fetch);
+  policy_.on_insert(*this, e, hash);
+  if (key.layout == 0) containers_.insert(key.target, key.displacement, size, e);
+  if (ranges_.active()) ranges_.insert(entries_, e);
+  count(access);
+  return {access, {e, entries_[e].birth}};
+}
+
+/// What is known of a new entry, which waits for its bytes.
+template <class Index, class Store, class Policy>
+inline void CacheEngine<Index, Store, Policy>::enter(std::uint32_t e, const Key& key,
+                                                     std::uint64_t size, std::uint32_t region,
+                                                     const Fetch& fetch) {
   Entry& entry = entries_[e];
   entry.displacement = key.displacement;
   entry.layout = key.layout;
@@ -68,20 +81,6 @@ inline Reservation CacheEngine<Index, Store, Policy>::reserve(const Key& key, st
   ++live_;
   ++pending_;
   ++stats_.reuse.counts[1];
-  policy_.on_insert(*this, e, hash);
-  if (key.layout == 0) containers_.insert(key.target, key.displacement, size, e);
-  if (ranges_.active()) ranges_.insert(entries_, e);
-  switch (access) {
-    case Access::conflicting:
-      ++stats_.conflicting;
-      break;
-    case Access::capacity:
-      ++stats_.capacity;
-      break;
-    default:
-      ++stats_.direct;
-  }
-  return {access, {e, entry.birth}};
 }
 
 template <class Index, class Store, class Policy>

@@ -27,14 +27,10 @@ constexpr std::uint64_t kLongRange = 4 * kHugePage;
 /// A huge page for a few bytes more than kSmallPart is memory that may never be used: so many
 /// ranges of the process have one at a time.
 constexpr int kMostEarly = 8;
-std::atomic<int> early_pages{0};
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
-
-/// Bytes of addresses that all lazy memory of the process has.
-std::atomic<std::uint64_t> set_aside{0};
 
 /// What all of them may have together before each gets less: 64 GB, of the 128 TB that a process
 /// has. One more always gets 16 MB, a quarter of a million entries.
@@ -44,14 +40,6 @@ constexpr std::uint64_t kLeastShare = std::uint64_t{16} << 20;
 constexpr std::uint64_t kPart = 4;
 
 constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
-
-/// What may be set aside beside that where the process's addresses are limited; else kNoLimit.
-std::uint64_t left_by_limit() {
-  const std::uint64_t taken = set_aside.load(std::memory_order_relaxed);
-  const std::uint64_t most = os::addresses_to_spare(taken);
-  if (most == kNoLimit) return kNoLimit;
-  return most > taken ? most - taken : 0;
-}
 
 /// Ranges that ended. Never destroyed.
 struct Kept {
@@ -63,16 +51,29 @@ struct Kept {
   std::array<Range, LazyMemory::kMostKept> ranges{};  ///< those with a base
 };
 
-/// The process has one, since address space is the process's.
-constinit Kept kept;
+/// What all lazy memory of the process has. Global, since address space is the process's.
+struct AllRanges {
+  std::atomic<int> early_pages{0};
+  std::atomic<std::uint64_t> set_aside{0};  ///< bytes of addresses
+  Kept kept;
+};
+constinit AllRanges all;
+
+/// What may be set aside beside what is where the process's addresses are limited; else kNoLimit.
+std::uint64_t left_by_limit() {
+  const std::uint64_t taken = all.set_aside.load(std::memory_order_relaxed);
+  const std::uint64_t most = os::addresses_to_spare(taken);
+  if (most == kNoLimit) return kNoLimit;
+  return most > taken ? most - taken : 0;
+}
 
 class KeptGuard {
  public:
   KeptGuard() {
-    while (kept.busy.test_and_set(std::memory_order_acquire)) {
+    while (all.kept.busy.test_and_set(std::memory_order_acquire)) {
     }
   }
-  ~KeptGuard() { kept.busy.clear(std::memory_order_release); }
+  ~KeptGuard() { all.kept.busy.clear(std::memory_order_release); }
   KeptGuard(const KeptGuard&) = delete;
   KeptGuard& operator=(const KeptGuard&) = delete;
 };
@@ -81,7 +82,7 @@ class KeptGuard {
 
 bool LazyMemory::take_kept(std::uint64_t bytes) noexcept {
   const KeptGuard guard;
-  for (Kept::Range& range : kept.ranges) {
+  for (Kept::Range& range : all.kept.ranges) {
     if (range.base == nullptr || range.reserved != bytes) continue;
     base_ = range.base;
     reserved_ = bytes;
@@ -98,7 +99,7 @@ bool LazyMemory::keep() noexcept {
   committed_ = backed_;
   trim(kMostKeptBytes);
   const KeptGuard guard;
-  for (Kept::Range& range : kept.ranges) {
+  for (Kept::Range& range : all.kept.ranges) {
     if (range.base != nullptr) continue;
     range = {base_, reserved_, backed_};
     return true;
@@ -128,8 +129,8 @@ std::uint64_t LazyMemory::whole_pages(std::uint64_t wish, std::uint64_t most) no
   const std::uint64_t end = kSmallPart + round_up(wish - kSmallPart, kHugePage);
   if (end > std::min(most, reserved_)) return wish;
   if (wish < kHugePage && !early_) {
-    if (early_pages.fetch_add(1, std::memory_order_relaxed) >= kMostEarly) {
-      early_pages.fetch_sub(1, std::memory_order_relaxed);
+    if (all.early_pages.fetch_add(1, std::memory_order_relaxed) >= kMostEarly) {
+      all.early_pages.fetch_sub(1, std::memory_order_relaxed);
       return wish;
     }
     early_ = true;
@@ -138,7 +139,7 @@ std::uint64_t LazyMemory::whole_pages(std::uint64_t wish, std::uint64_t most) no
 }
 
 std::uint64_t LazyMemory::share(std::uint64_t most, std::uint64_t begin) noexcept {
-  const std::uint64_t taken = set_aside.load(std::memory_order_relaxed);
+  const std::uint64_t taken = all.set_aside.load(std::memory_order_relaxed);
   const std::uint64_t left = taken < kShared ? kShared - taken : 0;
   if (const std::uint64_t limited = left_by_limit(); limited != kNoLimit)
     return std::min({most, std::max(begin, limited / kPart), limited});
@@ -151,14 +152,14 @@ bool LazyMemory::reserve(std::uint64_t bytes, std::uint64_t least) noexcept {
   const std::uint64_t most = left_by_limit();
   for (;; bytes = std::max(least, round_up(bytes / 2, os::page_bytes()))) {
     if (base_ == nullptr && bytes <= most && take_kept(bytes)) {
-      set_aside.fetch_add(bytes, std::memory_order_relaxed);
+      all.set_aside.fetch_add(bytes, std::memory_order_relaxed);
       return true;
     }
     if (std::byte* const base = bytes <= most ? map(bytes) : nullptr) {
       unmap();
       base_ = base;
       reserved_ = bytes;
-      set_aside.fetch_add(bytes, std::memory_order_relaxed);
+      all.set_aside.fetch_add(bytes, std::memory_order_relaxed);
       return true;
     }
     if (bytes <= least) return false;
@@ -217,7 +218,7 @@ void LazyMemory::observe() noexcept {
 }
 
 void LazyMemory::unmap() noexcept {
-  set_aside.fetch_sub(reserved_, std::memory_order_relaxed);
+  all.set_aside.fetch_sub(reserved_, std::memory_order_relaxed);
   if (keep()) {
     base_ = nullptr;
   } else if (observed_) {
@@ -231,7 +232,7 @@ void LazyMemory::unmap() noexcept {
   } else if (base_ != nullptr) {
     munmap(base_, reserved_);
   }
-  if (early_) early_pages.fetch_sub(1, std::memory_order_relaxed);
+  if (early_) all.early_pages.fetch_sub(1, std::memory_order_relaxed);
   base_ = nullptr;
   reserved_ = committed_ = backed_ = 0;
   observed_ = early_ = false;

@@ -367,6 +367,11 @@ std::string Settings::set(std::string_view key, std::string_view given, Source s
           fmt::format("{} = {} is not used: {} locks it at '{}'", key, text, site_, value(key)));
     return {};
   }
+  return parse(key, text, source);
+}
+
+/// Of a key and a word that are today's.
+std::string Settings::parse(std::string_view key, std::string_view text, Source source) {
   std::size_t row = 0;
   const auto refuse = [&] {
     return fmt::format("'{}' is not allowed for {} ({}): {}", text, key, environment_name(key),

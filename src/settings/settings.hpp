@@ -119,6 +119,7 @@ class Settings {
   Source source(std::string_view key) const;
 
  private:
+  std::string parse(std::string_view key, std::string_view text, Source source);
   std::string read_site_line(std::string_view line);
   void read_variables(const char* const* environment, bool old, std::vector<std::string>& errors);
 

@@ -12,7 +12,7 @@ namespace hob::mpi {
 
 /// Nothing depends on the count of acquires.
 inline bool ignores_acquires() {
-  return HOB_LIKELY(acquire_users.load(std::memory_order_relaxed) == 0);
+  return HOB_LIKELY(acquires.users.load(std::memory_order_relaxed) == 0);
 }
 
 /// Nothing to do for Hob while a call blocks, nor to learn from its end.
@@ -23,13 +23,7 @@ inline bool idle() {
 
 /// One acquire more. Returns how many there were before. `call` is a literal: its name as in the
 /// standard.
-inline std::uint64_t count_acquire(const char* call) {
-  last_acquire.store(call, std::memory_order_relaxed);
-  if (many_threads) return acquires.fetch_add(1, std::memory_order_relaxed);
-  const std::uint64_t before = acquires.load(std::memory_order_relaxed);
-  acquires.store(before + 1, std::memory_order_relaxed);
-  return before;
-}
+inline std::uint64_t count_acquire(const char* call) { return acquires.add(call); }
 
 /// The same, where anything depends on it.
 inline void note_acquire(const char* call) {

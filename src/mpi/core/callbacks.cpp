@@ -213,7 +213,7 @@ struct Generalized {
 }  // namespace
 
 int on_Comm_create_errhandler(MPI_Comm_errhandler_function* handler, MPI_Errhandler* errhandler) {
-  const bool number = !kHandlesAreNumbers && from_fortran(registrar);
+  const bool number = !kHandlesAreNumbers && from_fortran(calling_thread.registrar);
   return real::Comm_create_errhandler(
       number ? guarded<MPI_Comm>(handler) : guarded<MPI_Comm, as_program_knows>(handler),
       errhandler);
@@ -234,30 +234,30 @@ int on_Session_create_errhandler(MPI_Session_errhandler_function* handler,
 
 int on_Comm_create_keyval(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_attr_function* remove,
                           int* key, void* state) {
-  return create_keyval<kCommunicators, MPI_Comm, as_program_knows>(real::Comm_create_keyval, copy,
-                                                                   remove, key, state, registrar);
+  return create_keyval<kCommunicators, MPI_Comm, as_program_knows>(
+      real::Comm_create_keyval, copy, remove, key, state, calling_thread.registrar);
 }
 
 int on_Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove,
                          int* key, void* state) {
   return create_keyval<kWindows, MPI_Win>(real::Win_create_keyval, copy, remove, key, state,
-                                          registrar);
+                                          calling_thread.registrar);
 }
 
 int on_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* remove,
                           int* key, void* state) {
   return create_keyval<kDatatypes, MPI_Datatype>(real::Type_create_keyval, copy, remove, key, state,
-                                                 registrar);
+                                                 calling_thread.registrar);
 }
 
 int on_Keyval_create(MPI_Copy_function* copy, MPI_Delete_function* remove, int* key, void* state) {
-  return create_keyval<kCommunicators, MPI_Comm, as_program_knows>(real::Keyval_create, copy,
-                                                                   remove, key, state, registrar);
+  return create_keyval<kCommunicators, MPI_Comm, as_program_knows>(
+      real::Keyval_create, copy, remove, key, state, calling_thread.registrar);
 }
 
 int on_Grequest_start(MPI_Grequest_query_function* query, MPI_Grequest_free_function* release,
                       MPI_Grequest_cancel_function* cancel, void* state, MPI_Request* request) {
-  if (!query || !release || !cancel || !request || from_fortran(registrar))
+  if (!query || !release || !cancel || !request || from_fortran(calling_thread.registrar))
     return real::Grequest_start(query, release, cancel, state, request);
   std::unique_ptr<Generalized> own(new Generalized{query, release, cancel, state});
   const int error = real::Grequest_start(Generalized::call_query, Generalized::call_release,

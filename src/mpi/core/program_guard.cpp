@@ -6,17 +6,19 @@
 namespace hob::mpi {
 
 ProgramGuard::ProgramGuard()
-    : depth_(depth), unserved_(unserved_callback), announced_(call_announced) {
-  unserved_callback = depth_ >= kExclusive;
-  if (unserved_callback) return;
+    : depth_(depth),
+      unserved_(calling_thread.unserved_callback),
+      announced_(calling_thread.call_announced) {
+  calling_thread.unserved_callback = depth_ >= kExclusive;
+  if (calling_thread.unserved_callback) return;
   depth = 0;
-  call_announced = false;
+  calling_thread.call_announced = false;
 }
 
 ProgramGuard::~ProgramGuard() {
   depth = depth_;
-  unserved_callback = unserved_;
-  call_announced = announced_;
+  calling_thread.unserved_callback = unserved_;
+  calling_thread.call_announced = announced_;
   if (depth_ >= kExclusive) note_acquire("a callback");
 }
 

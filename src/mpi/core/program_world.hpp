@@ -7,12 +7,14 @@
 namespace hob::mpi {
 
 inline MPI_Comm as_program_sees(MPI_Comm comm) {
-  return HOB_UNLIKELY(world_is_smaller) && comm == MPI_COMM_WORLD ? program_world : comm;
+  return HOB_UNLIKELY(program_world.is_smaller) && comm == MPI_COMM_WORLD ? program_world.comm
+                                                                          : comm;
 }
 
 /// The reverse, for callbacks: the handle that the program knows.
 inline MPI_Comm as_program_knows(MPI_Comm comm) {
-  return HOB_UNLIKELY(world_is_smaller) && comm == program_world ? MPI_COMM_WORLD : comm;
+  return HOB_UNLIKELY(program_world.is_smaller) && comm == program_world.comm ? MPI_COMM_WORLD
+                                                                              : comm;
 }
 
 }  // namespace hob::mpi

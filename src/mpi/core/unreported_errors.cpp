@@ -28,14 +28,14 @@ void report_all() {
 }  // namespace
 
 bool report_later(const UnreportedError& error) {
-  if (depth < kCall && !call_announced) return false;
+  if (depth < kCall && !calling_thread.call_announced) return false;
   depth |= kUnreported;
   if (unreported.number < unreported.errors.size()) unreported.errors[unreported.number++] = error;
   return true;
 }
 
 void report_errors() {
-  if (depth != kUnreported || call_announced) return;
+  if (depth != kUnreported || calling_thread.call_announced) return;
   depth = 0;
   report_all();
 }

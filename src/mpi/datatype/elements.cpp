@@ -17,6 +17,7 @@ namespace hob::mpi {
 namespace {
 
 // The order is the number; it is the same in every process, which all run the same library.
+// Long: one table.
 std::vector<MPI_Datatype> predefined_types() {
   return {MPI_CHAR,
           MPI_SIGNED_CHAR,

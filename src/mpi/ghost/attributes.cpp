@@ -20,33 +20,34 @@ int no_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 
 int delete_with_world(MPI_Comm, int, void*, void*) {
-  MPI_Comm world = program_world;
+  MPI_Comm world = program_world.comm;
   // The hook: matching forgets the communicator, too.
   return world != MPI_COMM_NULL ? on_Comm_free(&world) : MPI_SUCCESS;
 }
 
-/// Of the keys below: threads may set attributes at once.
-std::mutex lock;
-
 /// Keys of attributes that were set on MPI_COMM_SELF, the last one last; some are deleted since.
+struct KeysOfSelf {
+  std::mutex lock;  ///< threads may set attributes at once
+  std::vector<int> all;
+};
 /// Never destroyed: MPI may end in a destructor.
-std::vector<int>& keys_of_self() {
-  static auto& keys = *new std::vector<int>;
+KeysOfSelf& keys_of_self() {
+  static auto& keys = *new KeysOfSelf;
   return keys;
 }
 
 void note_key_of_self(int keyval) {
-  const std::lock_guard guard(lock);
-  std::erase(keys_of_self(), keyval);
-  keys_of_self().push_back(keyval);
+  const std::lock_guard guard(keys_of_self().lock);
+  std::erase(keys_of_self().all, keyval);
+  keys_of_self().all.push_back(keyval);
 }
 
 /// False if there is none.
 bool take_last_key_of_self(int& keyval) {
-  const std::lock_guard guard(lock);
-  if (keys_of_self().empty()) return false;
-  keyval = keys_of_self().back();
-  keys_of_self().pop_back();
+  const std::lock_guard guard(keys_of_self().lock);
+  if (keys_of_self().all.empty()) return false;
+  keyval = keys_of_self().all.back();
+  keys_of_self().all.pop_back();
   return true;
 }
 
@@ -79,7 +80,7 @@ void delete_attributes_of_self() {
 
 int on_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
   const int result = real::Comm_set_attr(comm, comm_keyval, attribute_val);
-  if (world_is_smaller && comm == MPI_COMM_SELF && result == MPI_SUCCESS)
+  if (program_world.is_smaller && comm == MPI_COMM_SELF && result == MPI_SUCCESS)
     note_key_of_self(comm_keyval);
   return result;
 }

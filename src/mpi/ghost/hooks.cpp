@@ -68,13 +68,14 @@ int without_ghosts(MPI_Session session, const char* name, MPI_Group& group) {
 
 int on_Group_from_session_pset(MPI_Session session, const char* name, MPI_Group* group) {
   const int result = real::Group_from_session_pset(session, name, group);
-  return result == MPI_SUCCESS && world_is_smaller ? without_ghosts(session, name, *group) : result;
+  return result == MPI_SUCCESS && program_world.is_smaller ? without_ghosts(session, name, *group)
+                                                           : result;
 }
 
 int on_Session_get_pset_info(MPI_Session session, const char* name, MPI_Info* info) {
   const int result = real::Session_get_pset_info(session, name, info);
   MPI_Group group = MPI_GROUP_NULL;
-  if (result != MPI_SUCCESS || !world_is_smaller ||
+  if (result != MPI_SUCCESS || !program_world.is_smaller ||
       on_Group_from_session_pset(session, name, &group) != MPI_SUCCESS)
     return result;
   int size = 0;
@@ -99,7 +100,7 @@ int on_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI
 
 int on_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
   // Open MPI has the predefined attributes on MPI_COMM_WORLD alone.
-  if (!world_is_smaller || comm != program_world || !is_predefined(comm_keyval)) {
+  if (!program_world.is_smaller || comm != program_world.comm || !is_predefined(comm_keyval)) {
     return real::Comm_get_attr(comm, comm_keyval, attribute_val, flag);
   }
   const int result = real::Comm_get_attr(MPI_COMM_WORLD, comm_keyval, attribute_val, flag);
@@ -114,7 +115,7 @@ int on_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
 
 int on_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   // Errors that belong to no communicator go to the library's own MPI_COMM_WORLD.
-  if (world_is_smaller && comm == program_world)
+  if (program_world.is_smaller && comm == program_world.comm)
     real::Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
   return real::Comm_set_errhandler(comm, errhandler);
 }

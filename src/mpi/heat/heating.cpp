@@ -29,27 +29,20 @@ heat::Verdict& verdict() {
   return only;
 }
 
-/// Bytes that the heater reads, and how many it may.
-struct Heated {
-  std::atomic<std::size_t> bytes{0};
-  std::size_t most = 0;
-};
-constinit Heated heated;
-
 void added(const void* address, std::size_t bytes) noexcept {
-  if (heated.bytes.fetch_add(bytes) + bytes > heated.most) {
-    heated.bytes.fetch_sub(bytes);
+  if (own.bytes.fetch_add(bytes) + bytes > own.most_bytes) {
+    own.bytes.fetch_sub(bytes);
     return;  // its removal finds nothing registered, and releases it at once
   }
   try {
-    heater->add(address, bytes);
+    own.heater->add(address, bytes);
   } catch (const std::bad_alloc&) {
-    heated.bytes.fetch_sub(bytes);
+    own.bytes.fetch_sub(bytes);
   }
 }
 
 void removed(void* address, std::size_t bytes, void (*release)(void*)) noexcept {
-  if (heater->remove(address, release)) heated.bytes.fetch_sub(bytes);
+  if (own.heater->remove(address, release)) own.bytes.fetch_sub(bytes);
 }
 
 class QueueMemory final : public match::MemoryObserver {
@@ -88,15 +81,15 @@ std::vector<int> occupied_by_others() {
 
 nlohmann::ordered_json section() {
   if (context().settings.heat == "off") return {};
-  nlohmann::ordered_json json = {{"on", heater != nullptr},
+  nlohmann::ordered_json json = {{"on", own.heater != nullptr},
                                  {"reason", verdict().reason},
                                  {"cpu", verdict().placement.cpu},
                                  {"cache_level", verdict().placement.cache_level},
                                  {"cold_ns", std::round(verdict().cold_ns)},
                                  {"heated_ns", std::round(verdict().heated_ns)},
                                  {"computing", verdict().interference}};
-  if (heater != nullptr) {
-    const heat::Stats stats = heater->stats();
+  if (own.heater != nullptr) {
+    const heat::Stats stats = own.heater->stats();
     json["passes"] = stats.passes;
     json["idle_passes"] = stats.idle_passes;
     json["lines"] = stats.lines;
@@ -142,11 +135,11 @@ void start() {
     config.period_ns = period_ns;
     config.cpu = verdict().placement.cpu;
     config.follow_phases = true;
-    config.communications = &acquires;
+    config.communications = &acquires.count;
     auto* created = new heat::Heater(config);
     if (created->start()) {
-      heater = created;
-      heated.most = verdict().placement.cache_bytes / tuning::kHeatedShare;
+      own.heater = created;
+      own.most_bytes = verdict().placement.cache_bytes / tuning::kHeatedShare;
       cache::index_observer = &kIndexObserver;
     } else {
       verdict().on = false;
@@ -158,22 +151,22 @@ void start() {
 }
 
 void finish() {
-  if (heater != nullptr) heater->stop();
+  if (own.heater != nullptr) own.heater->stop();
 }
 
 match::MemoryObserver* observer() {
   static auto& memory = *new QueueMemory;
-  return heater != nullptr ? &memory : nullptr;
+  return own.heater != nullptr ? &memory : nullptr;
 }
 
 void register_report() { add_report_part({.name = "heat", .section = section}); }
 
 void pause() {
-  if (heater != nullptr) heater->pause();
+  if (own.heater != nullptr) own.heater->pause();
 }
 
 void resume() {
-  if (heater != nullptr) heater->resume();
+  if (own.heater != nullptr) own.heater->resume();
 }
 
 }  // namespace hob::mpi::heating

@@ -22,7 +22,7 @@ match::MemoryObserver* observer();
 
 /// The program communicates.
 inline void note_communication() {
-  if (heater != nullptr) heater->activity();
+  if (own.heater != nullptr) own.heater->activity();
 }
 
 void pause();

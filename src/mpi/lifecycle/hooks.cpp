@@ -60,6 +60,7 @@ struct Lifetime {
     pid_t process = 0;  ///< not its children, which inherit the handler of the exit
   } own_world;
 };
+/// Of this process.
 constinit Lifetime lifetime;
 
 /// Held while Hob starts: a session may begin in one thread while another one is in MPI_Init.
@@ -156,7 +157,7 @@ bool set_first_attribute_of_self(MPI_Comm_delete_attr_function* at_end) {
 void start_with_world(int level) {
   start(level, true, level == MPI_THREAD_MULTIPLE);
   // Ghosts end before: MPICH waits for all processes, them included, ahead of deleting attributes.
-  lifetime.finishes_with_self = !context().settings.off && !world_is_smaller &&
+  lifetime.finishes_with_self = !context().settings.off && !program_world.is_smaller &&
                                 !(library::kTraits.locks_attributes && many_threads) &&
                                 set_first_attribute_of_self(end_with_self);
   const Context& process = context();
@@ -237,7 +238,7 @@ int on_Finalize() {
   // The first thing that MPI_Finalize does is to delete the attributes of MPI_COMM_SELF, those that
   // were set last first. Their callbacks are the program's, and may communicate: Hob ends in the
   // last. With ghosts, it deletes them itself.
-  if (world_is_smaller) delete_attributes_of_self();
+  if (program_world.is_smaller) delete_attributes_of_self();
   if (--lifetime.openings == 0 && !lifetime.finishes_with_self) finish();
   if (lifetime.finishes_with_self) {
     end_library_callbacks();

@@ -117,8 +117,8 @@ void check_family() {
 static MPI_Comm without_ghosts(int thread_level) {
   const MPI_Comm application_comm = divide_world();
   if (application_comm == MPI_COMM_NULL) return MPI_COMM_WORLD;
-  program_world = application_comm;
-  world_is_smaller = true;
+  program_world.comm = application_comm;
+  program_world.is_smaller = true;
   start_ghost_client(thread_level == MPI_THREAD_MULTIPLE);
   return application_comm;
 }
@@ -244,14 +244,14 @@ void start(int thread_level, bool world, bool any_thread) {
   if (!process.settings.off || !process.settings.json.empty()) name_files();
   if (!process.settings.off) process.longest_get = longest_unbroken_get();
   log::set_rank(process.rank);
-  if (const auto level = log::parse_level(process.settings.log)) log::limit = *level;
+  if (const auto level = log::parse_level(process.settings.log)) log::output.limit = *level;
   if (process.settings.off) return;
   at(&Part::start);
   active = true;
   at(&Part::serve);
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
-  if (many_threads || tracing || world_is_smaller) track_for_good();
+  if (many_threads || tracing || program_world.is_smaller) track_for_good();
 }
 
 void expect_threads() {

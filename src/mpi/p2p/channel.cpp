@@ -29,15 +29,6 @@ std::unordered_map<std::uint64_t, Channel*>& channels() {
   return *all;
 }
 
-/// The number of the next channel, which the queues know it by. The gate is held.
-std::uint32_t next_context = 0;
-
-/// The one that was asked for last: most programs use one at a time.
-struct Last {
-  std::uint64_t key = 0;
-  Channel* channel = nullptr;
-} last;
-
 /// The highest tag that messages may have. Open MPI gives it for MPI_COMM_WORLD alone.
 int highest_tag_of(MPI_Comm comm) {
   void* highest = nullptr;
@@ -144,7 +135,7 @@ bool Channel::takes_over() const {
 bool Channel::is_crowded() const {
   if (!asks_source || takeover().mode != Takeover::Mode::automatic) return false;
   static const std::uint64_t most = most_over_libfabric();
-  return queued.load(std::memory_order_relaxed) >= most;
+  return matching.queued.load(std::memory_order_relaxed) >= most;
 }
 
 bool Channel::blocking_goes_native() const {
@@ -195,12 +186,14 @@ void Channel::sentinel_completed() {
 
 Channel* channel_of(MPI_Comm comm) {
   const std::uint64_t key = handle_bits(comm);
-  if (HOB_LIKELY(last.channel != nullptr && last.key == key)) return last.channel;
+  if (HOB_LIKELY(matching.last_channel != nullptr && matching.last_key == key))
+    return matching.last_channel;
   if (comm == MPI_COMM_NULL) return nullptr;
   try {
     Channel*& channel = channels()[key];
-    if (!channel) channel = new Channel(comm, next_context++);
-    last = {key, channel};
+    if (!channel) channel = new Channel(comm, matching.next_context++);
+    matching.last_key = key;
+    matching.last_channel = channel;
     return channel;
   } catch (const std::bad_alloc&) {
     const auto found = channels().find(key);
@@ -217,9 +210,9 @@ Channel* known_channel(MPI_Comm comm) {
 void forget(Channel& channel) {
   settle_fast_path();
   forget_direct_calls(channel);
-  if (left(channel.comm)) left_comm.store({}, std::memory_order_relaxed);
+  if (left(channel.comm)) matching.left_comm.store({}, std::memory_order_relaxed);
   channels().erase(handle_bits(channel.comm));
-  last = {};
+  matching.last_channel = nullptr;
   channel.gone = true;
   channel.native_only = true;  // a persistent receive may still start: nothing is dequeued for it
   ++channel.references;

@@ -8,23 +8,10 @@
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi::p2p {
-namespace {
-
-struct Granted {
-  Channel* channel = nullptr;
-  std::uint32_t nonblocking = 0, blocking = 0;
-  bool lone = false;  ///< the blocking ones have the queue to themselves
-};
-
-/// What the fast path was given last, of which it counts down (state.hpp). The gate is held.
-Granted granted;
-
-}  // namespace
-
 void grant_fast_path(Channel& channel) {
   if (channel.umq_length != 0 || !channel.blocking_goes_native()) return;
   if (many_threads && channel.uncounted) {
-    left_comm.store(channel.comm, std::memory_order_relaxed);
+    matching.left_comm.store(channel.comm, std::memory_order_relaxed);
     return;
   }
   const std::uint32_t untimed =
@@ -36,12 +23,14 @@ void grant_fast_path(Channel& channel) {
     return;
   }
   const bool lone = channel.outstanding == 0;
+  Granted& granted = matching.granted;
   granted = {&channel, nonblocking,
              lone ? untimed : std::min(channel.sampler.blocking_unsampled(), untimed), lone};
   fast_path = {channel.comm, granted.nonblocking, granted.blocking};
 }
 
 void settle_fast_path() {
+  Granted& granted = matching.granted;
   if (!granted.channel) return;
   Channel& channel = *granted.channel;
   const std::uint32_t nonblocking = granted.nonblocking - fast_path.nonblocking;

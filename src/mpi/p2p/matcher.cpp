@@ -183,8 +183,8 @@ UnexpectedMessage* next_message(Channel& channel) {
   if (!(timed ? improbe_timed(channel, next) : improbe_any(channel, next))) return nullptr;
   ++m.dequeued;
   ++channel.meters.counters.dequeued;
-  messages_found.store(messages_found.load(std::memory_order_relaxed) + 1,
-                       std::memory_order_relaxed);
+  own_progress.messages_found.store(own_progress.messages_found.load(std::memory_order_relaxed) + 1,
+                                    std::memory_order_relaxed);
   heating::note_communication();
   return &next;
 }
@@ -213,8 +213,8 @@ void queue_unexpected(Channel& channel, UnexpectedMessage& message) {
   message.ticket = channel.meters.arrived.append();
   ++channel.umq_length;
   message.kept = kept_bytes(message.status);
-  add(queued, 1);
-  add(queued_bytes, message.kept);
+  add(matching.queued, 1);
+  add(matching.queued_bytes, message.kept);
   static_cast<void>(matcher().spare.release());  // the engine has it now
   if (channel.prq_length != 0) {
     const double passed = searched_share(channel, message.status.MPI_SOURCE) *
@@ -372,8 +372,8 @@ std::unique_ptr<UnexpectedMessage> take_unexpected(Channel& channel, const Wante
       static_cast<UnexpectedMessage*>(m.engine->extract(found->handle)));
   channel.meters.arrived.match(message->ticket);
   --channel.umq_length;
-  add(queued, std::uint64_t{0} - 1);
-  add(queued_bytes, std::uint64_t{0} - message->kept);
+  add(matching.queued, std::uint64_t{0} - 1);
+  add(matching.queued_bytes, std::uint64_t{0} - message->kept);
   return message;
 }
 

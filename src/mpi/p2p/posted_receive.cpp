@@ -8,17 +8,10 @@
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi::p2p {
-namespace {
-
-/// Guarded by the gate.
-PostedReceive* free_receives = nullptr;
-
-}  // namespace
-
 PostedReceive* new_receive() {
-  PostedReceive* receive = free_receives;
+  PostedReceive* receive = matching.free_receives;
   if (!receive) return new (std::nothrow) PostedReceive;
-  free_receives = receive->next_free;
+  matching.free_receives = receive->next_free;
   return receive;
 }
 
@@ -35,8 +28,8 @@ void destroy(PostedReceive& receive) {
   receive.native = MPI_REQUEST_NULL;
   receive.rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
   receive.state.store(PostedReceive::State::inactive, std::memory_order_relaxed);
-  receive.next_free = free_receives;
-  free_receives = &receive;
+  receive.next_free = matching.free_receives;
+  matching.free_receives = &receive;
   drop_reference(channel);
 }
 

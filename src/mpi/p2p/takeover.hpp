@@ -29,8 +29,8 @@ struct Takeover {
   static constexpr std::uint64_t kMostUnexpected = library::kTraits.most_unexpected;
   std::uint64_t most_bytes = UINT64_MAX;
   bool full() const {
-    return queued.load(std::memory_order_relaxed) >= kMostUnexpected ||
-           queued_bytes.load(std::memory_order_relaxed) >= most_bytes;
+    return matching.queued.load(std::memory_order_relaxed) >= kMostUnexpected ||
+           matching.queued_bytes.load(std::memory_order_relaxed) >= most_bytes;
   }
 };
 

@@ -34,16 +34,21 @@ inline constexpr int kExclusive = 1 << 16;
 /// handler has returned, and what the call was to write is not there.
 inline bool error_unreported() { return (depth & kUnreported) != 0; }
 
-/// This thread is in a call that overlap watches (progress/overlap.hpp), and has been announced.
-inline thread_local bool call_announced __attribute__((tls_model("initial-exec"))) = false;
+/// What else this thread is in.
+struct CallingThread {
+  /// A call that overlap watches (progress/overlap.hpp), and that has been announced.
+  bool call_announced = false;
 
-/// This thread is in a function of the program's whose calls go to the library alone
-/// (program_guard.hpp).
-inline thread_local bool unserved_callback __attribute__((tls_model("initial-exec"))) = false;
+  /// A function of the program's whose calls go to the library alone (program_guard.hpp).
+  bool unserved_callback = false;
 
-/// Who called the wrapper that registers a function of the program's (plan.py, registers): the
-/// address says whether a Fortran binding did. Of this thread, until its hook has read it.
-inline thread_local const void* registrar __attribute__((tls_model("initial-exec"))) = nullptr;
+  /// Who called the wrapper that registers a function of the program's (plan.py, registers): the
+  /// address says whether a Fortran binding did. Until its hook has read it.
+  const void* registrar = nullptr;
+};
+/// Of each thread of the program.
+inline constinit thread_local CallingThread calling_thread
+    __attribute__((tls_model("initial-exec")));
 
 /// Kinds of objects with attributes. Bits.
 enum FreedKind : unsigned { kCommunicators = 1, kWindows = 2, kDatatypes = 4 };

@@ -13,7 +13,7 @@ namespace hob::mpi::batched {
 /// A batch begins to wait, at this time, and so long may it wait at least before it is old.
 void opened(std::uint64_t now, std::uint64_t ticks_until_old);
 
-inline bool any() { return waiting.load(std::memory_order_relaxed) != 0; }
+inline bool any() { return waiting.number.load(std::memory_order_relaxed) != 0; }
 
 /// By the thread of overlap, while the program is outside: sends what is old. Errors are kept for
 /// the program's next call. Returns whether anything was sent.

@@ -64,9 +64,6 @@ struct Program {
   Stats alone;  ///< what is known of phases without help
 };
 
-/// What start() was given. Written while MPI starts.
-bool (*is_complete)(MPI_Request) = nullptr;
-
 Program& program() {
   static auto* const own = new Program;  // never destroyed: MPI may end in a destructor
   return *own;
@@ -139,7 +136,7 @@ bool look_for_end() {
   if (many_threads || !own.in_phase || own.all_complete) return false;
   bool any = false;
   own.all_complete = own.outstanding.all_complete([&](std::uintptr_t handle) {
-    const bool complete = is_complete(handle_of<MPI_Request>(handle));
+    const bool complete = watched.is_complete(handle_of<MPI_Request>(handle));
     any |= complete;
     return complete;
   });
@@ -254,15 +251,15 @@ void stay_out() {
 /// Gives the thread's slot back when it ends. If it ends inside, it stays inside.
 struct SlotOwner {
   void thread_ended() {
-    if (!own_slot || inside()) return;
-    overlap::Presence::give_back(*own_slot);
-    own_slot = nullptr;
+    if (!own_state.slot || inside()) return;
+    overlap::Presence::give_back(*own_state.slot);
+    own_state.slot = nullptr;
   }
 };
 
 /// Of a datatype with which a call has succeeded: so many elements are worth looking after.
 bool large(std::int64_t count, MPI_Datatype datatype) {
-  KnownSize& known = known_size;
+  KnownSize& known = own_state.known_size;
   if (datatype != known.datatype) {
     // In another thread it may have been freed, and be another one by now: a wrong size means no
     // more than help for a small message, or none for a large one.
@@ -271,7 +268,7 @@ bool large(std::int64_t count, MPI_Datatype datatype) {
     if (real::Type_size(datatype, &known.bytes) != MPI_SUCCESS || known.bytes < 0)
       known.bytes = INT_MAX;
   }
-  return count * known.bytes >= large_bytes;
+  return count * known.bytes >= watched.large_bytes;
 }
 
 /// The same of a collective operation.
@@ -320,7 +317,8 @@ void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_
   if (!wanted() && !watch_wanted()) return;
   Program& own = program();
   own.always = context().settings.overlap == "on";
-  large_bytes = own.always || context().one_node ? tuning::kOverlapBytes : tuning::kOverlapFarBytes;
+  watched.large_bytes =
+      own.always || context().one_node ? tuning::kOverlapBytes : tuning::kOverlapFarBytes;
   own.reason = obstacle();
   if (!own.reason.empty()) {
     // Where the user did not ask for it, the report's file says it, and no more.
@@ -335,23 +333,23 @@ void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_
     own.only_watches = true;
     own.reason = "off: waits are measured";
     presence.set_asymmetric(true);  // there is no other side
-    starts_tracked = true;
+    watched.starts = true;
     return;
   }
-  is_complete = complete;
+  watched.is_complete = complete;
   postponed.make = make;
   worker::prepare(own.always ? 1 : tuning::kOverlapShare, drive, look_for_end);
   own.judge = overlap::Judge(own.always, 1);
-  starts_tracked = true;
+  watched.starts = true;
 }
 
 void finish() {
-  starts_tracked = false;
+  watched.starts = false;
   worker::end();
   make_pending();
   concerns.calls_announced.store(false, std::memory_order_relaxed);
   Program& own = program();
-  for (auto& counter : tracked) counter.store(0, std::memory_order_relaxed);
+  for (auto& counter : watched.hashes) counter.store(0, std::memory_order_relaxed);
   own.outstanding = {};
   own.persistent = {};
   own.windows = {};
@@ -381,7 +379,7 @@ bool takes_starts() {
   if (own.only_watches || own.stays_out || own.outstanding.forbidding()) return false;
   if (!own.in_phase && !own.attention.is_due()) return false;
   if (!own.in_phase) begin_phase();
-  return own.helps && starts_tracked;  // not without a thread, after all
+  return own.helps && watched.starts;  // not without a thread, after all
 }
 
 void hurry() { worker::hurry(); }
@@ -392,7 +390,7 @@ void note_long_start(std::uint64_t ticks) {
 
 void take_slot() {
   static_cast<void>(os::PerThread<SlotOwner>::here());
-  own_slot = presence.take_slot();
+  own_state.slot = presence.take_slot();
 }
 
 void started_large_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
@@ -402,7 +400,7 @@ void started_large_message(MPI_Request request, std::int64_t count, MPI_Datatype
 }
 
 void forget_size(MPI_Datatype datatype) {
-  if (known_size.datatype == datatype) known_size = {};
+  if (own_state.known_size.datatype == datatype) own_state.known_size = {};
 }
 
 void started_collective(MPI_Request request, std::int64_t count, MPI_Datatype datatype,

@@ -82,10 +82,10 @@ void note_long_start(std::uint64_t ticks);
 /// have not heard.
 inline void begin_call() {
   enter();
-  call_announced = true;
+  calling_thread.call_announced = true;
 }
 inline void end_call() {
-  call_announced = false;
+  calling_thread.call_announced = false;
   leave();
   if (HOB_UNLIKELY(depth == kUnreported)) report_errors();
 }
@@ -116,8 +116,8 @@ inline bool from_outside() { return depth == 0 && !inside(); }
 /// Whether so many elements may be worth looking after, as far as is known without asking the
 /// library: a wrong datatype is to fail in the program's call.
 inline bool may_be_large(std::int64_t count, MPI_Datatype datatype) {
-  const KnownSize& known = known_size;
-  return datatype != known.datatype || count * known.bytes >= large_bytes;
+  const KnownSize& known = own_state.known_size;
+  return datatype != known.datatype || count * known.bytes >= watched.large_bytes;
 }
 
 /// For wrappers of calls that start a message: whether there is anything to say. A small one while
@@ -195,7 +195,7 @@ void freed_window(MPI_Win win);
 
 /// How many requests with this one's hash are looked after.
 inline std::atomic<std::uint8_t>& tracked_like(MPI_Request request) {
-  return tracked[handle_hash(handle_bits(request), kTrackedBits)];
+  return watched.hashes[handle_hash(handle_bits(request), Watched::kHashBits)];
 }
 
 /// Around a call that completes requests: remembers which of them are tracked, since their handles

@@ -103,13 +103,13 @@ bool burst(overlap::PollMeter& meter, const Patience& patience, bool no_event) {
   }
   for (int vain = 0; vain < patience.vain_polls ||
                      (any && nanoseconds_in(before - last_moved) < patience.linger_ns);) {
-    const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
+    const std::uint64_t found = own_progress.messages_found.load(std::memory_order_relaxed);
     if (!advance_by_thread()) break;
     poll();
     const std::uint64_t now = ticks();
     const std::uint64_t took = nanoseconds_in(now - before);
     const bool moved = (meter.moved(took) && !no_event && !interrupted(took)) ||
-                       messages_found.load(std::memory_order_relaxed) != found;
+                       own_progress.messages_found.load(std::memory_order_relaxed) != found;
     before = now;
     own.polls.fetch_add(1, std::memory_order_relaxed);
     if (moved) {
@@ -267,7 +267,7 @@ Rest poll_task(int changed) {
 
 /// In a child of fork(): there is no thread, and none is inside the library.
 void in_child() {
-  starts_tracked = false;
+  watched.starts = false;
   concerns.calls_announced.store(false, std::memory_order_relaxed);
   presence.forget_helper();
   postponed.unmade = postponed.pending = 0;
@@ -280,7 +280,7 @@ void at_exit() {
   if (!own.task.registered()) return;
   own.process_ends = true;
   own.task.leave();
-  starts_tracked = false;
+  watched.starts = false;
   if (!inside()) enter();  // for good
   if (depth == 0 && postponed.pending.load(std::memory_order_relaxed) != 0) postponed.make(false);
 }
@@ -301,7 +301,7 @@ void rouse() {
   static_cast<void>(once);
   if (own.process_ends) return;
   own.task.start();
-  if (!own.task.registered()) starts_tracked = false;
+  if (!own.task.registered()) watched.starts = false;
 }
 
 }  // namespace

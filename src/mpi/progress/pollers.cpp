@@ -14,13 +14,6 @@ std::vector<Poller>& pollers() {
   return *all;
 }
 
-/// Whether pollers are still called. Global, since callbacks of the library have no argument.
-struct Polling {
-  std::atomic<bool> ended{false};
-  std::atomic<bool> callbacks_ended{false};  ///< the library's alone
-};
-constinit Polling polling;
-
 /// This thread advances Hob's things, or is not to: it does not begin once more.
 thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 
@@ -29,16 +22,16 @@ thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;
 void add_poller(const Poller& poller) { pollers().push_back(poller); }
 
 void begin_polling() {
-  polling.ended = polling.callbacks_ended = false;
+  own_progress.ended = own_progress.callbacks_ended = false;
   pollers().clear();
 }
 
-void end_polling() { polling.ended = true; }
-void end_library_polling() { polling.callbacks_ended = true; }
-bool polling_ended() { return polling.ended || polling.callbacks_ended; }
+void end_polling() { own_progress.ended = true; }
+void end_library_polling() { own_progress.callbacks_ended = true; }
+bool polling_ended() { return own_progress.ended || own_progress.callbacks_ended; }
 
 void advance() {
-  if (advancing || polling.ended) return;
+  if (advancing || own_progress.ended) return;
   advancing = true;
   for (const Poller& poller : pollers())
     if (poller.advance) poller.advance();
@@ -56,7 +49,7 @@ NotAdvancing::~NotAdvancing() { advancing = false; }
 
 bool advance_by_thread() {
   if (parts_under_way.load(std::memory_order_relaxed) == 0) return true;
-  if (polling.ended) return false;
+  if (own_progress.ended) return false;
   return std::any_of(pollers().begin(), pollers().end(), [](const Poller& poller) {
     return poller.advance_by_thread && poller.advance_by_thread();
   });

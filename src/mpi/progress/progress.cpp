@@ -24,17 +24,8 @@ int from_open_mpi() {
   return 0;
 }
 
-/// Hob's callback in the library's progress.
-struct LibraryCallback {
-  bool wanted = true;
-  std::atomic<bool> installed{false};
-  /// MPICH's MPI_Finalize first waits until all that MPIX_Async_start has started is done.
-  bool waited_for_at_end = false;
-};
-constinit LibraryCallback callback;
-
 void install_callback() {
-  if (callback.installed.exchange(true) || !callback.wanted) return;
+  if (own_progress.has_callback.exchange(true) || !own_progress.wants_callback) return;
   if (auto add = reinterpret_cast<OpalRegister>(real::find("opal_progress_register"))) {
     own_progress.library_calls_back = own_progress.windows_call_back = add(from_open_mpi) == 0;
     return;
@@ -44,7 +35,7 @@ void install_callback() {
   if (ucx::serves()) {
     own_progress.library_calls_back = own_progress.windows_call_back = true;
   } else if (const library::AsyncStart start = library::async_start()) {
-    own_progress.library_calls_back = callback.waited_for_at_end =
+    own_progress.library_calls_back = own_progress.callback_is_awaited =
         start(from_mpich, nullptr, library::kNoStream) == 0;
   }
 }
@@ -53,10 +44,10 @@ void install_callback() {
 
 void prepare_progress(bool any_thread, bool callbacks) {
   // The first time, or again in a program that opens sessions one after another.
-  callback.installed = own_progress.library_calls_back = own_progress.windows_call_back =
+  own_progress.has_callback = own_progress.library_calls_back = own_progress.windows_call_back =
       own_progress.has_helper = false;
   begin_polling();
-  callback.wanted = callbacks;
+  own_progress.wants_callback = callbacks;
   if (!many_threads) return;
   // Open MPI's registration is not safe while other threads are in its progress.
   install_callback();
@@ -78,7 +69,7 @@ void none_under_way() {
 
 void end_library_callbacks() {
   end_library_polling();
-  if (callback.waited_for_at_end) own_progress.library_calls_back = false;
+  if (own_progress.callback_is_awaited) own_progress.library_calls_back = false;
 }
 
 void end_callbacks() {

@@ -23,10 +23,10 @@ class PollPacing {
   /// advance(), and the time to let pass. So many are missing.
   void poll(std::size_t missing) {
     if (!awaited_ || missing < tuning::kManyMissing) return advance();
-    const std::uint64_t found = messages_found.load(std::memory_order_relaxed);
+    const std::uint64_t found = own_progress.messages_found.load(std::memory_order_relaxed);
     const std::uint64_t before = ticks();
     advance();
-    if (messages_found.load(std::memory_order_relaxed) != found) return;
+    if (own_progress.messages_found.load(std::memory_order_relaxed) != found) return;
     const std::uint64_t took = ticks() - before;
     // Libraries that look at shared memory ask the kernel, too, but only now and then.
     const bool first = quickest_ == UINT64_MAX;

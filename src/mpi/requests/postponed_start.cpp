@@ -45,8 +45,6 @@ struct Postponed {
   int most_tag = highest_tag();
 };
 
-bool has_history = false;  ///< there is history
-
 Postponed& all() {
   static auto& only = *new Postponed;  // the process may end with the thread in here
   return only;
@@ -206,20 +204,20 @@ MPI_Request postpone(const overlap::Start& start, MPI_Comm comm, StartCall call)
 void note_start(const overlap::Start& start, std::uint64_t ticks) {
   if (many_threads) return;
   const DepthGuard guard;
-  has_history = true;
+  postponed.has_history = true;
   if (all().history.took(start, nanoseconds_in(ticks))) overlap_thread::note_long_start(ticks);
 }
 
 void forget_starts_on(MPI_Comm comm) {
-  if (has_history) all().history.forget_comm(handle_bits(comm));
+  if (postponed.has_history) all().history.forget_comm(handle_bits(comm));
 }
 
 void forget_starts_of(MPI_Datatype datatype) {
-  if (has_history) all().history.forget_datatype(handle_bits(datatype));
+  if (postponed.has_history) all().history.forget_datatype(handle_bits(datatype));
 }
 
 void forget_starts() {
-  if (has_history) all().history.forget_all();
+  if (postponed.has_history) all().history.forget_all();
 }
 
 void make_postponed(bool by_thread) {

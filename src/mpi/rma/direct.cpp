@@ -20,15 +20,7 @@ struct Block {
 };
 using Blocks = os::PerThread<Block>;
 
-/// Of the windows that hold the slots.
-std::array<std::array<std::uint64_t*, kKinds>, kSlots> counters;
-
 }  // namespace
-
-std::mutex& slots_lock() {
-  static constinit std::mutex only;
-  return only;
-}
 
 void give_counts() {
   try {
@@ -54,7 +46,7 @@ bool holds_slot(MPI_Win window) {
 void take_slot(MPI_Win window, const Counted& counted) {
   Slot& slot = slots[slot_of(window)];
   if (slot.handle.load(std::memory_order_relaxed) != 0) return;
-  counters[slot_of(window)] = counted.counters;
+  slots.counters[slot_of(window)] = counted.counters;
   slot.results.store(counted.results, std::memory_order_relaxed);
   slot.own.store(counted.own, std::memory_order_relaxed);
   slot.rank.store(counted.rank, std::memory_order_relaxed);
@@ -64,25 +56,26 @@ void take_slot(MPI_Win window, const Counted& counted) {
 }
 
 void forget(MPI_Win window) {
-  const std::lock_guard guard(slots_lock());
+  const std::lock_guard guard(slots.lock);
   if (holds_slot(window)) slots[slot_of(window)].open.store(Open::none, std::memory_order_relaxed);
 }
 
 void forget_all() {
-  const std::lock_guard guard(slots_lock());
-  for (Slot& slot : slots) slot.open.store(Open::none, std::memory_order_relaxed);
+  const std::lock_guard guard(slots.lock);
+  for (Slot& slot : slots.all) slot.open.store(Open::none, std::memory_order_relaxed);
 }
 
 void collect(MPI_Win window) {
   if (!many_threads) return;
-  const std::lock_guard guard(slots_lock());
+  const std::lock_guard guard(slots.lock);
   if (!holds_slot(window)) return;
   const std::size_t slot = slot_of(window);
   Blocks::each([&](Block& block) {
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       const std::uint64_t now = block.counts.rows[slot][kind].load(std::memory_order_relaxed);
       std::uint64_t& before = block.collected[slot][kind];
-      std::atomic_ref(*counters[slot][kind]).fetch_add(now - before, std::memory_order_relaxed);
+      std::atomic_ref(*slots.counters[slot][kind])
+          .fetch_add(now - before, std::memory_order_relaxed);
       before = now;
     }
   });

@@ -60,7 +60,7 @@ inline std::size_t slot_of(MPI_Win window) { return handle_hash(handle_bits(wind
   if (open == Open::none) return false;
   const bool own = slots[slot].rank.load(std::memory_order_relaxed) == target;
   if (HOB_UNLIKELY(open == Open::own) &&
-      (!own || own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
+      (!own || acquires.own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
     return false;
   count(slot, own ? kOwnGets : kGets, request);
   return true;
@@ -163,8 +163,6 @@ struct Counted {
 /// Gives this thread its counts. Without memory for them, the hooks see all of its calls.
 void give_counts();
 bool holds_slot(MPI_Win window);
-/// Slots are given, closed and collected under it.
-std::mutex& slots_lock();
 void take_slot(MPI_Win window, const Counted& counted);
 
 /// From now on, such calls of this thread on the window are only counted, if its slot is free or
@@ -173,7 +171,7 @@ template <class May>
 void remember(MPI_Win window, const Counted& counted, May may_open) {
   if (!own_counts) give_counts();
   if (holds_slot(window)) return;
-  const std::lock_guard guard(slots_lock());
+  const std::lock_guard guard(slots.lock);
   if (may_open()) take_slot(window, counted);
 }
 

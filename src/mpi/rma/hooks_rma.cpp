@@ -22,7 +22,7 @@ using rma::Op;
 [[gnu::noinline]] void note_write(const Op& op, Window& window, bool issued) {
   if (window.cached)
     window.cached->own_write(op.target, op.disp, op.target_count, op.target_type, issued);
-  if (HOB_LIKELY(!windows_alias.get())) return;
+  if (HOB_LIKELY(!all_windows.alias.get())) return;
   drop_aliased_copies(window);
   if (issued) window.aliased_writes.add(op.target);
 }
@@ -30,9 +30,9 @@ using rma::Op;
 /// Issues a write. With several threads, another one may have fetched the old bytes, or flushed,
 /// between the note and the write: hence it is made again afterwards.
 [[gnu::always_inline]] inline int write(const Op& op, Window& window) {
-  if (window.cached || windows_alias.get()) note_write(op, window, false);
+  if (window.cached || all_windows.alias.get()) note_write(op, window, false);
   const int result = window.way_to(op.target).issue(op);
-  if (HOB_UNLIKELY((window.cached && many_threads) || windows_alias.get()))
+  if (HOB_UNLIKELY((window.cached && many_threads) || all_windows.alias.get()))
     note_write(op, window, true);
   return result;
 }

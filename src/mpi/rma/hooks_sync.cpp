@@ -57,8 +57,7 @@ bool complete_by(const Sync& sync, Window& window, int& result) {
 void choose_next_timed(bool was_long, int interval) {
   constexpr auto kIntervals = tuning::gets::kWaitIntervals;
   const int next = was_long ? kIntervals.first : kIntervals.after(interval);
-  wait_interval.store(next, std::memory_order_relaxed);
-  untimed_waits.store(next, std::memory_order_relaxed);
+  all_windows.timed.set(next);
 }
 
 /// complete_by(), for calls that wait for the targets of this process's own operations and for
@@ -78,13 +77,13 @@ Wait wait_for_targets(const Sync& sync, Window& window, int& result) {
   if (HOB_UNLIKELY(window.stages.batches() && sampled) &&
       window.stages.batches()->retry(
           window.issued.writes(),
-          static_cast<std::uint64_t>(wait_interval.load(std::memory_order_relaxed))))
+          static_cast<std::uint64_t>(all_windows.timed.interval.load(std::memory_order_relaxed))))
     forget_untracked(window);
-  const int interval = sampled ? wait_interval.load(std::memory_order_relaxed) : 1;
+  const int interval = sampled ? all_windows.timed.interval.load(std::memory_order_relaxed) : 1;
   const auto alike = static_cast<std::uint64_t>(interval);
   if (HOB_UNLIKELY(window.waits.waited(now - start, now, alike, ahead))) forget_untracked(window);
   if (sampled) choose_next_timed(window.waits.is_long(now - start), interval);
-  direct::time_next(wait_interval.load(std::memory_order_relaxed));
+  direct::time_next(all_windows.timed.interval.load(std::memory_order_relaxed));
   return {results_arrived, now - start};
 }
 
@@ -106,7 +105,7 @@ int acquire_and_close(const Sync& sync, MPI_Win win, bool opens) {
   Window* window = find_window(win);
   int result = MPI_SUCCESS;
   // It waits for others, too: phases are compared by it, and no prices learned.
-  const bool timed = phases_recalled.load(std::memory_order_relaxed);
+  const bool timed = all_windows.phases_recalled.load(std::memory_order_relaxed);
   const std::uint64_t start = timed ? ticks() : 0;
   if (window)
     complete_by(sync, *window, result);
@@ -165,7 +164,7 @@ void note_open(MPI_Win win) {
 
 /// Whether an access epoch is open from now on in which all targets may be read.
 void note_reach(MPI_Win win, bool all) {
-  if (HOB_LIKELY(!phases_recalled.load(std::memory_order_relaxed))) return;
+  if (HOB_LIKELY(!all_windows.phases_recalled.load(std::memory_order_relaxed))) return;
   if (Window* const window = find_window(win); window && window->cached)
     window->cached->reaches_all(all);
 }

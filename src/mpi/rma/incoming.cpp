@@ -172,7 +172,7 @@ void compare_incoming(std::uint64_t window, const void* base, std::uint64_t byte
   if (r.incoming.nothing_exposed()) {
     begin_tracking();  // the wrappers of calls that receive are the library's own while tracking is
                        // off
-    incoming_compared.store(1, std::memory_order_relaxed);
+    all_windows.incoming_compared.store(1, std::memory_order_relaxed);
   }
   r.incoming.expose(window, {begin, begin + std::max<std::uint64_t>(bytes, 1)});
 }
@@ -183,7 +183,7 @@ void stop_comparing_incoming(std::uint64_t window) {
   if (r.incoming.nothing_exposed()) return;
   r.incoming.hide(window);
   if (!r.incoming.nothing_exposed()) return;
-  incoming_compared.store(0, std::memory_order_relaxed);
+  all_windows.incoming_compared.store(0, std::memory_order_relaxed);
   end_tracking();
 }
 

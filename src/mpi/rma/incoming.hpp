@@ -12,7 +12,7 @@
 namespace hob::mpi {
 
 inline bool compares_incoming() {
-  return HOB_UNLIKELY(incoming_compared.load(std::memory_order_relaxed) != 0);
+  return HOB_UNLIKELY(all_windows.incoming_compared.load(std::memory_order_relaxed) != 0);
 }
 
 /// Around one call that fills a buffer. Its functions are called where compares_incoming(); types

@@ -20,7 +20,7 @@ class JointAcquire {
   /// Before the call: reports, where it is due. Collective over `comm`, if it is an
   /// intracommunicator whose members have windows with copies that may outlive the call.
   explicit JointAcquire(MPI_Comm comm) : comm_(comm) {
-    if (HOB_UNLIKELY(validated_windows.load(std::memory_order_relaxed) != 0)) begin(false);
+    if (HOB_UNLIKELY(all_windows.validated.load(std::memory_order_relaxed) != 0)) begin(false);
   }
 
   /// In place of MPI_Barrier: returns what it would.

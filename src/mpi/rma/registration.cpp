@@ -122,7 +122,7 @@ void start_recall(Window& window, Mode mode, bool ghosts) {
     return;
   const bool indexed = !ghosts && indexed_operations_are_right(context().mpi_version);
   window.cached->recall(window.stages.carrier(), indexed, recall_room());
-  phases_recalled.store(true, std::memory_order_relaxed);
+  all_windows.phases_recalled.store(true, std::memory_order_relaxed);
 }
 
 void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<DisplacementUnits> units,
@@ -226,8 +226,9 @@ void start_batching(Window& window, const WindowSpec& spec, const DisplacementUn
                                         window.kind != WindowKind::dynamic};
   window.stages.add(
       std::make_unique<Batching>(window.stages.first(), batched, units, exposed, options));
-  batched::send_without_handlers.store(send_old_without_handlers, std::memory_order_relaxed);
-  batched::send.store(send_waiting, std::memory_order_relaxed);
+  batched::waiting.send_without_handlers.store(send_old_without_handlers,
+                                               std::memory_order_relaxed);
+  batched::waiting.send.store(send_waiting, std::memory_order_relaxed);
 }
 
 /// The calls on a window that the library alone may serve.

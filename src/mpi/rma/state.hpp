@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "base/published.hpp"
+#include "mpi/core/handle.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi {
@@ -15,26 +17,50 @@ namespace hob::mpi {
 struct OwnRank;
 class Outstanding;
 
-/// Some window of this process shows memory that another one shows too. Set by expect_aliases().
-/// Global, since a write through one window concerns all others.
-inline Published<bool> windows_alias;
+/// While tracking is off, one in so many calls that wait for targets is timed
+/// (gets/wait_meter.hpp). All are, once long ones are seen.
+struct TimedWaits {
+  std::atomic<int> interval{1};
+  std::atomic<int> left{0};  ///< that go by until the next one
 
-/// Windows whose copies may outlive collective calls (validation.hpp). While there is none, these
-/// calls are the library's own. Global, since such a call names no window.
-inline std::atomic<int> validated_windows{0};
+  /// Whether a call is not timed.
+  bool passes() {
+    const int after = left.load(std::memory_order_relaxed) - 1;
+    if (after <= 0) [[unlikely]]
+      return false;
+    left.store(after, std::memory_order_relaxed);
+    return true;
+  }
+  void restart() {
+    left.store(interval.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  void set(int next) {
+    interval.store(next, std::memory_order_relaxed);
+    restart();
+  }
+};
 
-/// Not 0: buffers that the library fills are compared with memory of windows (incoming.hpp).
-/// Global, since most of these calls name no window.
-inline std::atomic<int> incoming_compared{0};
+/// Global, since most calls that ask name no window, or must not look one up.
+struct AllWindows {
+  /// Some window of this process shows memory that another one shows too: a write through one
+  /// concerns all others. Set by expect_aliases().
+  Published<bool> alias;
 
-/// There is, or was, a window whose phases are recalled (cache/recall_gets.hpp): what its epochs
-/// reach is noted. Global, so that programs without one do not look their windows up for it.
-inline std::atomic<bool> phases_recalled{false};
+  /// Windows whose copies may outlive collective calls (validation.hpp). While there is none, these
+  /// calls are the library's own.
+  std::atomic<int> validated{0};
 
-/// While tracking is off, one in so many calls that wait for targets is timed, and how many go by
-/// until the next one (gets/wait_meter.hpp). All are, once long ones are seen.
-inline std::atomic<int> wait_interval{1};
-inline std::atomic<int> untimed_waits{0};
+  /// Not 0: buffers that the library fills are compared with memory of windows (incoming.hpp).
+  std::atomic<int> incoming_compared{0};
+
+  /// There is, or was, a window whose phases are recalled (cache/recall_gets.hpp): what its epochs
+  /// reach is noted.
+  std::atomic<bool> phases_recalled{false};
+
+  TimedWaits timed;
+};
+/// Of this process.
+inline constinit AllWindows all_windows;
 
 /// Calls with the handle of no window.
 inline std::uint64_t calls_on_no_window = 0;
@@ -53,11 +79,38 @@ struct UntrackedWindow {
   std::uint64_t* requested = &calls_on_no_window;
 };
 
-/// Filled by the hooks of windows, that of the window that was there last, and a slot for each of a
-/// few before it. Global: a wrapper that only counts is done after one load and one comparison.
-inline UntrackedWindow untracked_last;
-inline constexpr int kUntrackedWindowBits = 4;
-inline UntrackedWindow untracked_windows[std::size_t{1} << kUntrackedWindowBits];
+/// Filled by the hooks of windows: the one that was there last, and a slot for each of a few before
+/// it.
+struct UntrackedWindows {
+  static constexpr int kBits = 4;
+  UntrackedWindow last;
+  UntrackedWindow slots[std::size_t{1} << kBits];
+
+  UntrackedWindow& slot(MPI_Win window) { return slots[handle_hash(handle_bits(window), kBits)]; }
+  /// The window's slot, or that of another one.
+  const UntrackedWindow& of(MPI_Win window) {
+    if (last.window == window) [[likely]]
+      return last;
+    return slot(window);
+  }
+  void put(const UntrackedWindow& its) {
+    if (last.window != its.window) {
+      if (last.window != UntrackedWindow{}.window) slot(last.window) = last;
+      forget(its.window);  // else it would have two slots
+    }
+    last = its;
+  }
+  void forget(MPI_Win window) {
+    for (UntrackedWindow* const its : {&last, &slot(window)})
+      if (its->window == window) *its = {};
+  }
+  void forget_all() {
+    last = {};
+    for (UntrackedWindow& its : slots) its = {};
+  }
+};
+/// Global: a wrapper that only counts is done after one load and one comparison.
+inline constinit UntrackedWindows untracked_windows;
 
 /// Calls that the library alone serves in programs with several threads (direct.hpp).
 namespace direct {
@@ -86,8 +139,17 @@ struct Slot {
 };
 inline constexpr int kSlotBits = 4;
 inline constexpr std::size_t kSlots = std::size_t{1} << kSlotBits;
-/// By the hash of the handle. Global, as the wrappers that read it.
-inline std::array<Slot, kSlots> slots;
+/// By the hash of the handle.
+struct Slots {
+  std::array<Slot, kSlots> all;
+  /// Of the windows that hold them.
+  std::array<std::array<std::uint64_t*, kKinds>, kSlots> counters{};
+  std::mutex lock;  ///< under which they are given, closed and collected
+
+  Slot& operator[](std::size_t slot) { return all[slot]; }
+};
+/// Global, as the wrappers that read it.
+inline constinit Slots slots;
 
 /// What one thread has counted, for each slot. Others read it.
 struct ThreadCounts {

@@ -4,21 +4,12 @@
 
 #include <cstdint>
 
-#include "mpi/core/handle.hpp"
 #include "mpi/core/state.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/state.hpp"
 
 namespace hob::mpi {
-
-inline UntrackedWindow& untracked_slot(MPI_Win window) {
-  return untracked_windows[handle_hash(handle_bits(window), kUntrackedWindowBits)];
-}
-/// The window's slot, or that of another one.
-inline const UntrackedWindow& untracked_window(MPI_Win window) {
-  return HOB_LIKELY(untracked_last.window == window) ? untracked_last : untracked_slot(window);
-}
 
 /// Counts the call and says so, if it is one that is only counted now. Tracking is off, and `slot`
 /// is the window's or another one's.

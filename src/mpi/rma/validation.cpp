@@ -162,7 +162,7 @@ void report_readable(const Window& window, Changes& changes) {
 /// What this process says of a window. `cost`: ticks that it takes to report it to others.
 void report_window(Window& window, Changes& changes, bool wanted, double cost) {
   Validation& v = *window.validation;
-  if (windows_alias.get() || !window.cached ||
+  if (all_windows.alias.get() || !window.cached ||
       v.shown_to_neighbours.load(std::memory_order_relaxed)) {
     v.stores.not_wanted();
     changes.add_all(v.number);
@@ -242,7 +242,7 @@ void start_validation(Window& window, const WindowAnswers& answers, const Expose
   const std::lock_guard guard(all().lock);
   all().windows.push_back(&window);
   ++all().generation;
-  validated_windows.fetch_add(1, std::memory_order_relaxed);
+  all_windows.validated.fetch_add(1, std::memory_order_relaxed);
 }
 
 void end_validation(Window& window) {
@@ -251,7 +251,7 @@ void end_validation(Window& window) {
     const std::lock_guard guard(all().lock);
     std::erase(all().windows, &window);
     ++all().generation;
-    validated_windows.fetch_sub(1, std::memory_order_relaxed);
+    all_windows.validated.fetch_sub(1, std::memory_order_relaxed);
   }
   stop_comparing_incoming(window.validation->number);
   real::Group_free(&window.validation->group);
@@ -301,7 +301,7 @@ void JointAcquire::begin(bool is_barrier) {
     changes_.emplace().begin(members, comm.targets());
     if (changes_->large() && !comm.large) comm.large = std::make_unique<LargeChanges>();
     large_ = comm.large.get();
-    if (unserved_callback) {
+    if (calling_thread.unserved_callback) {
       report_nothing(comm, *changes_);
     } else {
       const double cost = comm.cost(is_barrier);
@@ -375,7 +375,7 @@ void JointAcquire::show_edges(std::uint64_t members) {
 
 void JointAcquire::keep(const char* call) {
   const std::uint64_t before = count_acquire(call);
-  if (error_ != MPI_SUCCESS || unserved_callback) return;
+  if (error_ != MPI_SUCCESS || calling_thread.unserved_callback) return;
   const std::lock_guard guard(all().lock);
   const Communicator& comm = look_up(comm_);
   for (Window* window : comm.windows)
@@ -386,7 +386,7 @@ void JointAcquire::keep(const char* call) {
 
 int JointAcquire::barrier(MPI_Comm comm) {
   JointAcquire joint(comm, Barrier{});
-  if (validated_windows.load(std::memory_order_relaxed) != 0) joint.begin(true);
+  if (all_windows.validated.load(std::memory_order_relaxed) != 0) joint.begin(true);
   const int result = joint.changes_ ? joint.error_ : real::Barrier(comm);
   joint.end("MPI_Barrier");
   return result;

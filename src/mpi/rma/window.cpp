@@ -10,7 +10,6 @@
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/rma/direct.hpp"
-#include "mpi/rma/untracked_windows.hpp"
 #include "mpi/rma/window_validation.hpp"
 
 namespace hob::mpi {
@@ -150,35 +149,29 @@ void remember_direct(Window& window) {
        .own = cached ? &cached->own_rank() : nullptr,
        .rank = window.rank,
        .size = window.size},
-      [&] { return !windows_alias.get() && !window.waits.measuring(); });
+      [&] { return !all_windows.alias.get() && !window.waits.measuring(); });
 }
 
 }  // namespace
 
 void remember_untracked(Window& window) {
   if (many_threads) return remember_direct(window);
-  if (windows_alias.get() || window.waits.measuring()) return;
+  if (all_windows.alias.get() || window.waits.measuring()) return;
   const bool all_gets = !window.cached || window.cached->tracking_off_for_good();
-  if (untracked_last.window != window.handle) {
-    if (untracked_last.window != UntrackedWindow{}.window)
-      untracked_slot(untracked_last.window) = untracked_last;
-    forget_untracked(window);  // else it would have two slots
-  }
-  untracked_last = {.window = window.handle,
-                    .own_rank = window.rank,
-                    .puts = &window.issued.puts,
-                    .accumulates = &window.issued.accumulates,
-                    .atomics = &window.issued.atomics,
-                    .results = &window.atomic_results,
-                    .gets = all_gets ? &window.uncached_gets : nullptr,
-                    .own_gets = &window.uncached_own_gets,
-                    .requested = &window.issued.requested};
+  untracked_windows.put({.window = window.handle,
+                         .own_rank = window.rank,
+                         .puts = &window.issued.puts,
+                         .accumulates = &window.issued.accumulates,
+                         .atomics = &window.issued.atomics,
+                         .results = &window.atomic_results,
+                         .gets = all_gets ? &window.uncached_gets : nullptr,
+                         .own_gets = &window.uncached_own_gets,
+                         .requested = &window.issued.requested});
 }
 
 void forget_untracked(const Window& window) {
   if (many_threads) return direct::forget(window.handle);
-  for (UntrackedWindow* const slot : {&untracked_last, &untracked_slot(window.handle)})
-    if (slot->window == window.handle) *slot = {};
+  untracked_windows.forget(window.handle);
 }
 
 Window* add_window(std::unique_ptr<Window> window) {
@@ -203,13 +196,12 @@ std::unique_ptr<Window> remove_window(MPI_Win handle) {
 }
 
 void expect_aliases() {
-  if (windows_alias.get()) return;
-  windows_alias.set(true);
+  if (all_windows.alias.get()) return;
+  all_windows.alias.set(true);
   // Writes that were issued until now are not recorded.
   each_window([](Window& window, void*) { window.aliased_writes.add_all(); }, nullptr);
   if (many_threads) return direct::forget_all();
-  untracked_last = {};
-  for (UntrackedWindow& slot : untracked_windows) slot = {};
+  untracked_windows.forget_all();
 }
 
 void drop_aliased_copies(Window& written) {

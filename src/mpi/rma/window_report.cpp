@@ -505,7 +505,9 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
        return windows;
      }},
     {{"acquires", "times", "Moments at which the process may have learned of others' writes."},
-     [](const Process&) -> std::uint64_t { return acquires.load(std::memory_order_relaxed); }},
+     [](const Process&) -> std::uint64_t {
+       return acquires.count.load(std::memory_order_relaxed);
+     }},
     {{"validations", "calls",
       "Collective calls in which the members of windows reported to each other who was written "
       "to."},

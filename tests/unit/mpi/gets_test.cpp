@@ -164,11 +164,11 @@ TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {
   ASSERT_TRUE(cached.tracking_off_for_good());
   MPI_Put(&value, 1, MPI_INT, 2, 7, 1, MPI_INT, win_);
   fake::reset();
-  untimed_waits = 1;  // the next flush is one that Hob looks at
+  all_windows.timed.left = 1;  // the next flush is one that Hob looks at
   MPI_Win_flush(2, win_);
   EXPECT_EQ(fake::calls("Win_flush"), 1u);
   MPI_Put(&value, 1, MPI_INT, 2, 9, 1, MPI_INT, win_);
-  untimed_waits = 1;
+  all_windows.timed.left = 1;
   MPI_Win_flush_all(win_);
   EXPECT_EQ(fake::calls("Win_flush_all"), 1u);
 }
@@ -213,7 +213,7 @@ TEST_F(Gets, AFlushOfAWindowThatRestsReachesTheLibrary) {
   ASSERT_TRUE(tracking_off());
   for (int i = 0; i < 2; ++i) MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
   fake::reset();
-  untimed_waits = 1;  // the next flush is one that Hob looks at
+  all_windows.timed.left = 1;  // the next flush is one that Hob looks at
   MPI_Win_flush(1, win_);
   EXPECT_EQ(fake::calls("Win_flush"), 1u);
 }
@@ -624,7 +624,7 @@ TEST_F(Gets, AnAtomicOperationThatWasOnlyCountedEndsWhatWasFetchedAfterIt) {
   };
   ASSERT_TRUE(tracking_off());
   fetch(2);  // seen: the next one is counted
-  untimed_waits = 1 << 20;
+  all_windows.timed.left = 1 << 20;
   MPI_Win_flush(2, win_);  // not seen
   fetch(2);
   EXPECT_EQ(find_window(win_)->issued.atomics, 2u);

@@ -89,12 +89,12 @@ TEST_F(IssuedGets, ABlockThatChangedEndsReadaheadAndIsAnAcquire) {
   const Get get = get_of(200, 8);
   for (const bool changed : {false, true}) {
     if (changed) backend_.memory[300] ^= std::byte{1};
-    const auto before = acquires.load();
+    const auto before = acquires.count.load();
     const CacheableGet wanted = wanted_of(get);
     const cache::Lookup hit = cache_->find(wanted.key, 8);
     ASSERT_TRUE(blocks_.issue_again({get, *t_, wanted, hit}));
     finish_block();
-    EXPECT_EQ(acquires.load() != before, changed);
+    EXPECT_EQ(acquires.count.load() != before, changed);
     EXPECT_EQ(stats_.ahead_changed, changed ? 1u : 0u);
     EXPECT_EQ(ahead_.readahead.enabled(), !changed);
   }

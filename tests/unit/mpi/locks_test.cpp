@@ -55,10 +55,10 @@ class Locks : public testing::Test {
 TEST_F(Locks, WithNocheckEpochsOfHitsSendNothing) {
   EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
   fake::reset();
-  const std::uint64_t before = acquires.load();
+  const std::uint64_t before = acquires.count.load();
   for (int i = 0; i < 5; ++i) EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
   EXPECT_EQ(sent(), Names{});
-  EXPECT_EQ(acquires.load(), before);
+  EXPECT_EQ(acquires.count.load(), before);
 }
 
 TEST_F(Locks, AMissSendsTheLockFirst) {
@@ -186,17 +186,17 @@ TEST_F(Locks, AnExclusiveLockIsAlwaysSent) {
 TEST_F(Locks, ALockOfTheOwnRankIsSentAndIsAnAcquire) {
   EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
   fake::reset();
-  const std::uint64_t before = acquires.load();
+  const std::uint64_t before = acquires.count.load();
   MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOCHECK, win_);
   MPI_Win_unlock(0, win_);
   EXPECT_EQ(sent(), (Names{"Win_lock", "Win_unlock"}));
-  EXPECT_GT(acquires.load(), before);
+  EXPECT_GT(acquires.count.load(), before);
 }
 
 TEST_F(Locks, ALockOfTheOwnRankForGetsIsNoAcquire) {
   EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
   fake::reset();
-  const std::uint64_t before = acquires.load();
+  const std::uint64_t before = acquires.count.load();
   for (int i = 0; i < 3; ++i) {
     int own = -1;
     MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOCHECK, win_);
@@ -204,7 +204,7 @@ TEST_F(Locks, ALockOfTheOwnRankForGetsIsNoAcquire) {
     MPI_Win_unlock(0, win_);
     EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
   }
-  EXPECT_EQ(acquires.load(), before);
+  EXPECT_EQ(acquires.count.load(), before);
   EXPECT_EQ(fake::calls("Get"), 3u);
   EXPECT_EQ(fake::calls("Win_lock"), 3u);
 }
@@ -227,9 +227,9 @@ TEST_F(Locks, ALoadUnderALockOfTheOwnRankMayTellBeforeAndAfterItsEnd) {
 
 TEST_F(Locks, AnExclusiveLockOfTheOwnRankIsAnAcquire) {
   EXPECT_EQ(read(MPI_MODE_NOCHECK, 7), 1007);
-  const std::uint64_t before = acquires.load();
+  const std::uint64_t before = acquires.count.load();
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, MPI_MODE_NOCHECK, win_);
-  EXPECT_GT(acquires.load(), before);
+  EXPECT_GT(acquires.count.load(), before);
   MPI_Win_unlock(0, win_);
 }
 
@@ -245,7 +245,7 @@ TEST_F(Locks, TheErrorOfALockThatWasHeldBackIsTheGets) {
 
 TEST_F(Locks, WaitsForGetsAreNoAcquires) {
   MPI_Win_lock_all(0, win_);
-  const std::uint64_t before = acquires.load();
+  const std::uint64_t before = acquires.count.load();
   fake::reset();
   for (int round = 0; round < 3; ++round)
     for (int i = 0; i < 64; ++i) {
@@ -257,7 +257,7 @@ TEST_F(Locks, WaitsForGetsAreNoAcquires) {
       MPI_Rget(&value, 1, MPI_INT, 0, i, 1, MPI_INT, win_, &request);  // the own rank
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-  EXPECT_EQ(acquires.load(), before);
+  EXPECT_EQ(acquires.count.load(), before);
   EXPECT_GT(fake::calls("Rget"),
             3 * 64u);  // all of the own rank's, of the other's at most one each
   EXPECT_LE(fake::calls("Rget"), 64u + 3 * 64u);

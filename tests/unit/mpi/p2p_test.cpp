@@ -37,7 +37,7 @@ class Matching : public testing::Test {
   }
   void TearDown() override {
     EXPECT_TRUE(matcher().active.empty());
-    EXPECT_EQ(queued.load(), 0u);
+    EXPECT_EQ(matching.queued.load(), 0u);
     MPI_Comm_free(&comm_);
     takeover().mode = mode_;
     takeover().few = few_;
@@ -110,7 +110,7 @@ TEST_F(Matching, AMessageThatNobodyWantsYetIsReceivedFromTheUmq) {
   int flag = 1;
   MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
   EXPECT_FALSE(flag);
-  EXPECT_EQ(queued.load(), 1u);
+  EXPECT_EQ(matching.queued.load(), 1u);
   MPI_Status status{};
   MPI_Iprobe(MPI_ANY_SOURCE, 5, comm_, &flag, &status);
   EXPECT_TRUE(flag);
@@ -182,7 +182,7 @@ TEST_F(Matching, AMatchedProbeTellsOfAMessageInTheUmqAndTakesIt) {
   MPI_Request request = start(&later, 1, 9);
   arrive(2, 5, 50);
   MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-  ASSERT_EQ(queued.load(), 1u);
+  ASSERT_EQ(matching.queued.load(), 1u);
   MPI_Status status{};
   MPI_Message message = MPI_MESSAGE_NULL;
   EXPECT_EQ(MPI_Improbe(MPI_ANY_SOURCE, 5, comm_, &flag, &message, &status), MPI_SUCCESS);
@@ -192,7 +192,7 @@ TEST_F(Matching, AMatchedProbeTellsOfAMessageInTheUmqAndTakesIt) {
   int count = 0;
   real::Get_count(&status, MPI_INT, &count);
   EXPECT_EQ(count, 1);
-  EXPECT_EQ(queued.load(), 0u);
+  EXPECT_EQ(matching.queued.load(), 0u);
   EXPECT_EQ(MPI_Mrecv(&now, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(now, 50);
   arrive(1, 9, 90);
@@ -252,7 +252,7 @@ TEST_F(Matching, AThreadBesideTheProgramDequeues) {
   arrive(1, 5, 42);
   EXPECT_TRUE(advance_by_thread());
   EXPECT_TRUE(matcher().active.empty());
-  EXPECT_EQ(queued.load(), 1u);
+  EXPECT_EQ(matching.queued.load(), 1u);
   EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
   EXPECT_EQ(value, 42);
   MPI_Recv(&value, 1, MPI_INT, 1, 4, comm_, MPI_STATUS_IGNORE);
@@ -318,10 +318,10 @@ class ReceivesOfThreads : public testing::Test {
   }
   void TearDown() override {
     EXPECT_TRUE(matcher().active.empty());
-    EXPECT_EQ(queued.load(), 0u);
+    EXPECT_EQ(matching.queued.load(), 0u);
     MPI_Comm_free(&comm_);
     many_threads = false;
-    overlap_thread::own_slot = nullptr;  // a program has many threads for good
+    overlap_thread::own_state.slot = nullptr;  // a program has many threads for good
     takeover().mode = mode_;
     takeover().user_threshold = 0;
   }

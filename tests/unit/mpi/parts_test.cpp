@@ -85,7 +85,7 @@ TEST_F(EndingCommunicator, WhatHobHasOfItIsStillReceivedIfTheLibraryKeepsIt) {
   fake::arrive(2, 7, comm_, &sent, sizeof sent);
   fake::arrive(1, 5, comm_, &sent, sizeof sent);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  ASSERT_EQ(p2p::queued.load(), 1u);  // the other one, in Hob's queue
+  ASSERT_EQ(p2p::matching.queued.load(), 1u);  // the other one, in Hob's queue
   fake::fail("Comm_free", MPI_ERR_OTHER);
   MPI_Comm same = comm_;
   EXPECT_EQ(MPI_Comm_free(&same), MPI_ERR_OTHER);

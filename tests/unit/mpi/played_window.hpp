@@ -67,10 +67,10 @@ class PlayedWindow : public testing::Test, public RequestedGets::Owner {
     t_ = &targets_.at(kTarget, lacking, [](TargetState&) {});
     ahead_.exposed->assign(PerRank(kMemory), PerRank(kAllReadable));
     issuer_.know_ahead(ahead_);
-    acquire_users.fetch_add(1);  // else acquires are not counted
+    acquires.users.fetch_add(1);  // else acquires are not counted
   }
   void TearDown() override {
-    acquire_users.fetch_sub(1);
+    acquires.users.fetch_sub(1);
     real::Win_free(&backend_.win);
   }
 

@@ -123,9 +123,9 @@ TEST_F(RecalledGets, BytesThatChangedEndRecallAndAreAnAcquire) {
   learn();
   ASSERT_TRUE(ask(0));
   flush();
-  const auto before = acquires.load();
+  const auto before = acquires.count.load();
   recalls_.end();
-  EXPECT_NE(acquires.load(), before);
+  EXPECT_NE(acquires.count.load(), before);
   EXPECT_EQ(stats_.recall_changed, 1U);
   next_phase();
   EXPECT_FALSE(ask(0));

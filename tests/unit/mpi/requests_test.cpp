@@ -389,11 +389,11 @@ class RequestsOfThreads : public Requests {
     Requests::SetUp();
     fake::hold_requests(2);
     many_threads = true;
-    acquire_users.fetch_add(1);  // else nobody asks what a wait may tell
+    acquires.users.fetch_add(1);  // else nobody asks what a wait may tell
   }
   void TearDown() override {
     many_threads = false;
-    acquire_users.fetch_sub(1);
+    acquires.users.fetch_sub(1);
     Requests::TearDown();
   }
   static bool watched(MPI_Request request) { return requests::look_up(request).watch != 0; }

@@ -133,18 +133,18 @@ def pass_on(call):
         return f"  if (depth != 0) return {native};"
     if row.counted:
         test = (
-            f"(tracking_off() && {only_counted(call, 'untracked_window(win)')}) || pass_through()"
+            f"(tracking_off() && {only_counted(call, 'untracked_windows.of(win)')}) || pass_through()"
         )
     elif row.everywhere:
         test = "!active"
     elif row.joint:
-        test = "pass_through() && (!active || !unserved_callback)"
+        test = "pass_through() && (!active || !calling_thread.unserved_callback)"
     elif row.timed:
         test = "untracked_untimed()"
     else:
         test = "untracked()" if row.only_tracked else "pass_through()"
     if row.reentrant:
-        queued = "HOB_UNLIKELY(p2p::queued.load(std::memory_order_relaxed) != 0)"
+        queued = "HOB_UNLIKELY(p2p::matching.queued.load(std::memory_order_relaxed) != 0)"
         native = f"{queued} ? p2p::reentrant::{row.reentrant} : {native}"
     return f"  if (HOB_LIKELY({test})) return {native};"
 
@@ -234,7 +234,7 @@ def with_hob(call):
     before, after = incoming(call)
     lines = ["  const CallGuard guard;", "  try {"]
     if row.registers:
-        lines.append("  registrar = __builtin_return_address(0);")
+        lines.append("  calling_thread.registrar = __builtin_return_address(0);")
     if row.checked:
         lines.append(f"  if (HOB_UNLIKELY({null_pointers(call)})) return {call.native};")
     if row.everywhere:

@@ -21,11 +21,11 @@ def at_rest(call):
     if is_watched_start(call):
         return ""
     if row.counted:
-        tests.append(only_counted(call, "untracked_last"))
+        tests.append(only_counted(call, "untracked_windows.last"))
     elif row.completes and row.untracked:
         tests.append("requests::none_alive()")
     elif row.timed:
-        tests.append("untimed()")
+        tests.append("all_windows.timed.passes()")
     elif row.untracked:
         tests.append(row.untracked)
     elif not row.only_tracked and row.untracked is None:

@@ -32,7 +32,8 @@ constexpr std::size_t kClockInterval = 16;
 }  // namespace
 
 Batching::~Batching() {
-  count(batched::waiting, -static_cast<int>(open_.get()));  // its last call may have been unwound
+  count(batched::waiting.number,
+        -static_cast<int>(open_.get()));  // its last call may have been unwound
   for (auto& [_, t] : targets_) {
     all_arrived(t.open[kGets].requested, MPI_ERR_OTHER);
     for (SentBatch& sent : t.sent) all_arrived(sent.requested, MPI_ERR_OTHER);
@@ -357,7 +358,7 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.born = ticks();
     batched::opened(open.born, ticks_in(tuning::batching::kOldNs));
     open_.add(1);
-    count(batched::waiting, 1);
+    count(batched::waiting.number, 1);
   }
   const auto bytes = static_cast<std::uint32_t>(op.range.bytes);
   // Two gets may read the same location: it is there once. Of the others, make_room() has asked.

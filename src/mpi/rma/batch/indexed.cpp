@@ -1,18 +1,11 @@
 #include "mpi/rma/batch/indexed.hpp"
 
-#include <atomic>
-
 #include "mpi/datatype/freeing.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/rma/batch/state.hpp"
 
 namespace hob::mpi {
-namespace {
-
-constinit std::atomic<bool> made_one{false};
-
-}  // namespace
-
-bool IndexedType::any_made() { return made_one.load(std::memory_order_relaxed); }
+bool IndexedType::any_made() { return all_batches.type_made.load(std::memory_order_relaxed); }
 
 IndexedType::IndexedType(const batch::OperationBuffer& buffer, std::uint64_t base,
                          MPI_Datatype element, std::uint32_t bytes) {
@@ -40,7 +33,7 @@ IndexedType::IndexedType(const batch::OperationBuffer& buffer, std::uint64_t bas
     return;
   }
   type_ = made;
-  made_one.store(true, std::memory_order_relaxed);
+  all_batches.type_made.store(true, std::memory_order_relaxed);
 }
 
 IndexedType::~IndexedType() {

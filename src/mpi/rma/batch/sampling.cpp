@@ -20,7 +20,8 @@ bool Batching::takes_samples() const {
 }
 
 bool Batching::may_sample() const {
-  return sample_budget.allows(ticks_in(1e9 * (seconds_since_epoch() - context().started)));
+  return all_batches.sample_budget.allows(
+      ticks_in(1e9 * (seconds_since_epoch() - context().started)));
 }
 
 void Batching::learn_native(BatchKind kind, std::uint64_t operations, std::uint64_t ticks) {
@@ -69,7 +70,7 @@ void Batching::complete_sample() {
   }
   t.outstanding = 0;
   Interval& its = interval_[static_cast<std::size_t>(sample_.kind)];
-  sample_budget.spend(its.ticks + waited);
+  all_batches.sample_budget.spend(its.ticks + waited);
   learn_native(sample_.kind, its.operations, its.ticks + waited);
   its = {};
 }
@@ -131,7 +132,7 @@ void Batching::sample_in_flush(int target) {
     return;
   }
   finish(t, sent_, true);
-  sample_budget.spend(spent);
+  all_batches.sample_budget.spend(spent);
   learn_native(open.kind, operations, spent);
 }
 

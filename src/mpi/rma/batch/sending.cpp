@@ -122,7 +122,7 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   sent.brings = open.kind == BatchKind::get || open.kind == BatchKind::fetch;
   pool_.give_back(std::move(open.locations));
   open_.add(std::size_t(-1));
-  count(batched::waiting, -1);
+  count(batched::waiting.number, -1);
   t.outstanding += tuning::batching::kPriceOfBatch;
   const auto hold = [&] {
     sent.held = sizeof sent + sent.buffer->memory_bytes();

@@ -85,6 +85,34 @@ bool BlockGets::give_up(TargetState& t, std::uint32_t index) {
   return false;
 }
 
+/// A get of blocks that is to be issued is under way from here on. Its index, or kNone: there is no
+/// room for it.
+std::uint32_t BlockGets::take_up(const Get& get, TargetState& t) {
+  const auto unit = static_cast<std::uint64_t>(parts_.units.of(get.target));
+  GetsUnderWay& under_way = parts_.under_way;
+  if (unit == 0 || unit > tuning::gets::kLargestUnit || under_way.full() ||
+      under_way.waiters_full())
+    return PendingGet::kNone;
+  try {
+    return under_way.add(t.pending, get.target, {.purpose = PendingGet::Purpose::ahead});
+  } catch (const std::bad_alloc&) {
+    return PendingGet::kNone;
+  }
+}
+
+/// Says which bytes a get of blocks brings. False: these are too many for one.
+bool BlockGets::lay_out(PendingGet& pending, const CacheableGet& wanted,
+                        const cache::BlockFetch& blocks) const {
+  const auto unit = static_cast<std::uint64_t>(parts_.units.of(pending.rank));
+  pending.ahead->blocks = blocks;
+  const std::uint64_t first = std::min(blocks.begin, wanted.key.displacement);
+  const std::uint64_t end = std::max(blocks.end, wanted.key.displacement + wanted.size);
+  pending.displacement = first - first % unit;
+  pending.bytes = end - pending.displacement;
+  pending.buffer = pending.ahead->staging.get();
+  return pending.bytes <= std::min(pending.ahead->capacity, longest_fetch_);
+}
+
 /// Issues a get of the blocks that reserve(index of the get under way) names, and of what the
 /// program wants. The program gets its bytes when they have arrived: with the next flush, or with
 /// its `request`.
@@ -92,15 +120,7 @@ template <class Reserve>
 bool BlockGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
                              std::unique_ptr<AheadFetch> fetch, Reserve reserve) {
   GetsUnderWay& under_way = parts_.under_way;
-  const auto unit = static_cast<std::uint64_t>(parts_.units.of(get.target));
-  std::uint32_t index = PendingGet::kNone;
-  try {
-    if (unit != 0 && unit <= tuning::gets::kLargestUnit && !under_way.full() &&
-        !under_way.waiters_full())
-      index = under_way.add(t.pending, get.target, {.purpose = PendingGet::Purpose::ahead});
-  } catch (const std::bad_alloc&) {
-    // It is not issued.
-  }
+  const std::uint32_t index = take_up(get, t);
   if (index == PendingGet::kNone) {
     parts_.ahead.pool.give_back(std::move(fetch));
     return false;
@@ -108,14 +128,7 @@ bool BlockGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet&
   PendingGet& pending = under_way[index];
   pending.ahead = std::move(fetch);
   const cache::BlockFetch blocks = reserve(index);
-  if (blocks.count == 0) return give_up(t, index);
-  pending.ahead->blocks = blocks;
-  const std::uint64_t first = std::min(blocks.begin, wanted.key.displacement);
-  const std::uint64_t end = std::max(blocks.end, wanted.key.displacement + wanted.size);
-  pending.displacement = first - first % unit;
-  pending.bytes = end - pending.displacement;
-  pending.buffer = pending.ahead->staging.get();
-  if (pending.bytes > std::min(pending.ahead->capacity, longest_fetch_)) return give_up(t, index);
+  if (blocks.count == 0 || !lay_out(pending, wanted, blocks)) return give_up(t, index);
   RequestedGet* operation = nullptr;
   try {
     under_way.room_for_waiters(1);
@@ -128,6 +141,7 @@ bool BlockGets::issue_blocks(const Get& get, TargetState& t, const CacheableGet&
   // Before the get, as for any other (docs/consistency.md, "What the ranks of a node share").
   pending.issued = parts_.sharing.covers(get, wanted, t) ? parts_.sharing.now() : 0;
   pending.epoch = parts_.coherence.epochs.now();
+  const auto unit = static_cast<std::uint64_t>(parts_.units.of(get.target));
   const std::uint64_t start = ticks();
   const auto bytes = static_cast<MPI_Count>(pending.bytes);
   MPI_Request own = MPI_REQUEST_NULL;

@@ -49,6 +49,9 @@ class BlockGets {
 
  private:
   bool may_fetch(const Get& get, const TargetState& t, const CacheableGet& wanted) const;
+  std::uint32_t take_up(const Get& get, TargetState& t);
+  bool lay_out(PendingGet& pending, const CacheableGet& wanted,
+               const cache::BlockFetch& blocks) const;
   template <class Reserve>
   bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted,
                     std::unique_ptr<AheadFetch> fetch, Reserve reserve);

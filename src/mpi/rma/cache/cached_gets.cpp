@@ -40,7 +40,7 @@ CachedGets::CachedGets(const WindowContext& window, Backend& backend, Outstandin
                              2,
                          ticks_in(options.poll_nanoseconds) / 4)},
            *cache_),
-      coherence_(options.mode, acquires.load(std::memory_order_relaxed)),
+      coherence_(options.mode, acquires.count.load(std::memory_order_relaxed)),
       learning_(
           {.poll = {.hits = options.poll_hits,
                     .age = ticks_in(options.poll_nanoseconds),
@@ -67,12 +67,12 @@ CachedGets::CachedGets(const WindowContext& window, Backend& backend, Outstandin
                              own_rank_, kept_, stats_}),
       requested_({*this, lock_, hot_, issuer_, backend, *cache_, targets_, under_way_, learning_,
                   kept_, progress_, stats_}) {
-  acquire_users.fetch_add(1, std::memory_order_relaxed);
+  acquires.users.fetch_add(1, std::memory_order_relaxed);
   settle_own_flushes();
 }
 
 CachedGets::~CachedGets() {
-  acquire_users.fetch_sub(1, std::memory_order_relaxed);
+  acquires.users.fetch_sub(1, std::memory_order_relaxed);
   if (tracking_.is_on()) end_tracking();
 }
 

@@ -242,9 +242,9 @@ class CachedGets final : private RequestedGets::Owner,
 
   // invalidation.cpp: what invalidates cached bytes
   void apply_acquires() {
-    if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
+    if (HOB_UNLIKELY(acquires.own_epochs_of_loads.load(std::memory_order_relaxed) != 0))
       count_acquire("MPI_Win_lock");
-    if (HOB_UNLIKELY(coherence_.apply_acquires(acquires.load(std::memory_order_relaxed))))
+    if (HOB_UNLIKELY(coherence_.apply_acquires(acquires.count.load(std::memory_order_relaxed))))
       drop_for_acquire();
   }
   void drop_for_acquire();

@@ -12,9 +12,9 @@
 namespace hob::mpi {
 
 inline bool CachedGets::serve_again(const gets::HotLookup::Asked& get) {
-  if (HOB_UNLIKELY(own_epochs_of_loads.load(std::memory_order_relaxed) != 0 ||
+  if (HOB_UNLIKELY(acquires.own_epochs_of_loads.load(std::memory_order_relaxed) != 0 ||
                    accelerator_loaded.load(std::memory_order_relaxed) ||
-                   !coherence_.is_current(acquires.load(std::memory_order_relaxed))))
+                   !coherence_.is_current(acquires.count.load(std::memory_order_relaxed))))
     return false;
   const gets::HotLookup::Served served =
       hot_.serve(get, layouts_forgotten.load(std::memory_order_relaxed));

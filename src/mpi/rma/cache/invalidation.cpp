@@ -64,7 +64,7 @@ void CachedGets::drop_for_acquire() {
   const cache::Stats& stats = cache_->stats();
   phase_ended();
   const std::uint64_t fetched = stats.bytes_from_network + stats.ahead_bytes + stats_.recall_bytes;
-  const char* const call = last_acquire.load(std::memory_order_relaxed);
+  const char* const call = acquires.last.load(std::memory_order_relaxed);
   if (const std::uint64_t lost = drop_causes_.add(call, fetched); lost != 0)
     log::line(log::Level::debug, "window {}: {} invalidated {} fetched bytes", window_.id, call,
               lost);

@@ -2,7 +2,7 @@
 // (docs/consistency.md, "Locks that are not sent").
 #pragma once
 
-#include "mpi/rma/cache/state.hpp"
+#include "mpi/core/state.hpp"
 
 namespace hob::mpi {
 
@@ -19,14 +19,14 @@ class OwnEpoch {
   void begin() {
     if (may_load_) return;
     may_load_ = used_ = true;
-    own_epochs_of_loads.fetch_add(1, std::memory_order_relaxed);
+    acquires.own_epochs_of_loads.fetch_add(1, std::memory_order_relaxed);
   }
   /// A get from the own rank, or the end of the epoch. Returns whether it may have been for loads
   /// until now.
   bool end() {
     if (!may_load_) return false;
     may_load_ = false;
-    own_epochs_of_loads.fetch_sub(1, std::memory_order_relaxed);
+    acquires.own_epochs_of_loads.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }
   /// Whether there ever was one.

@@ -117,7 +117,7 @@ void CachedGets::pass_by(int target, std::uint64_t count) {
   completions_.pass_by();
   // Its owner reads its own memory by gets: it need not be for loads.
   const bool may_load =
-      target == window_.rank && own_epochs_of_loads.load(std::memory_order_relaxed) != 0;
+      target == window_.rank && acquires.own_epochs_of_loads.load(std::memory_order_relaxed) != 0;
   const bool look = !many_threads && count % kBetweenLooks == 0;  // else tracking never ends
   if (HOB_LIKELY(!may_load && !look)) return;
   const std::lock_guard guard(lock_);

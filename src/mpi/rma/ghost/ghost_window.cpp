@@ -162,6 +162,44 @@ bool declined(const char* why) {
   return false;
 }
 
+/// The memory that this process shows, and whether ghosts can reach it.
+struct Shown {
+  void* base;
+  ArenaMemory part;
+  OwnMemory own;
+  bool on_device = false, reachable = false, inside_arena;
+};
+
+Shown show(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, const Members& members) {
+  Shown shown{
+      .base = base,
+      .part = {},
+      .own = {.size = static_cast<std::uint64_t>(size), .unit = static_cast<std::uint64_t>(unit)},
+      .inside_arena = true};
+  if (size >= 0) {
+    shown.part = memory_for(allocate, size);
+    if (!shown.part.empty()) shown.base = describe_memory(shown.part, allocate, base, size);
+  }
+  shown.inside_arena = allocate || in_arena(shown.base, size);
+  if (!allocate && size > 0 && on_accelerator(shown.base)) {
+    shown.on_device = true;
+  } else if (!shown.part.empty() && (shown.inside_arena || ghost_client->world.kernel_moves)) {
+    shown.reachable = true;
+    shown.own.header =
+        shown.part.offset() - ghost_client->world.slice_begins[static_cast<std::size_t>(
+                                  members.ranks[static_cast<std::size_t>(members.self)])];
+  }
+  // A ghost, too, reads what an origin asks for: the whole block.
+  if (shown.reachable)
+    shown.own.readable = readable_of(shown.base, shown.own.size,
+                                     allocate || in_own_arena(shown.base, shown.own.size));
+  if (members.self == 0) {
+    const GhostHold hold;
+    shown.own.serial = ghost_client->windows_led++;
+  }
+  return shown;
+}
+
 }  // namespace
 
 bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info,
@@ -172,30 +210,11 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
   if (!members.all_of_this_job())
     return declined("A window over processes of another job runs without ghosts.");
 
-  ArenaMemory part;
-  if (size >= 0) {
-    part = memory_for(allocate, size);
-    if (!part.empty()) base = describe_memory(part, allocate, base, size);
-  }
-  OwnMemory own{.size = static_cast<std::uint64_t>(size), .unit = static_cast<std::uint64_t>(unit)};
-  bool on_device = false, reachable = false;
-  const bool inside_arena = allocate || in_arena(base, size);
-  if (!allocate && size > 0 && on_accelerator(base)) {
-    on_device = true;
-  } else if (!part.empty() && (inside_arena || ghost_client->world.kernel_moves)) {
-    reachable = true;
-    own.header = part.offset() - ghost_client->world.slice_begins[static_cast<std::size_t>(
-                                     members.ranks[static_cast<std::size_t>(members.self)])];
-  }
-  // A ghost, too, reads what an origin asks for: the whole block.
-  if (reachable)
-    own.readable = readable_of(base, own.size, allocate || in_own_arena(base, own.size));
+  Shown shown = show(allocate, base, size, unit, members);
+  const OwnMemory& own = shown.own;
   window.answers.readable = own.readable;
-  if (members.self == 0) {
-    const GhostHold hold;
-    own.serial = ghost_client->windows_led++;
-  }
-  const Common all = agree(own, on_device, reachable, inside_arena, window.answers, comm);
+  const Common all =
+      agree(own, shown.on_device, shown.reachable, shown.inside_arena, window.answers, comm);
   if (all.on_device) return declined("A window over an accelerator's memory runs without ghosts.");
   if (all.unreachable) {
     return declined(allocate ? "A window whose memory the node's shared memory could not hold runs "
@@ -214,11 +233,11 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     const GhostHold hold;
     backend = std::make_unique<GhostBackend>(
         GhostTargets(std::move(exposed), ghost_client->groups.share(std::move(members.ranks))),
-        std::move(part), members.self);
+        std::move(shown.part), members.self);
   }
   // A native window over the same memory: attributes, group, name, info, error handler, and the
   // synchronisation of processes by fences are the library's own.
-  result = call::Win_create(base, size, unit, info, comm, &window.handle);
+  result = call::Win_create(shown.base, size, unit, info, comm, &window.handle);
   if (result != MPI_SUCCESS) return true;
   {
     const GhostHold hold;
@@ -226,7 +245,7 @@ bool ghost_window(bool allocate, void* base, MPI_Aint size, MPI_Aint unit, MPI_I
     ghost_client->open_windows.push_back(window.handle);
   }
   backend->handle = window.handle;
-  window.base = base;
+  window.base = shown.base;
   window.ghosts = backend.get();
   window.backend = std::move(backend);
   return true;
