@@ -20,6 +20,7 @@ struct Context {
   MPI_Comm comm = MPI_COMM_NULL;  ///< Hob's own communicator over the program's world
   bool one_node = false;          ///< all ranks share memory
   bool alone_on_node = false;     ///< no other rank shares memory with this one
+  bool crowded = false;           ///< more ranks on this node than processors
   bool first_on_node = true;      ///< none that shares memory with this one has a lower rank
   std::vector<int> node_ranks;    ///< of the program's world, those that share memory with this one
   /// The program asked for a thread level: while one thread is in a call, others may store.

@@ -11,11 +11,12 @@
 
 namespace hob::mpi::tuning {
 
-/// progress. Polls without a result, one after another, before a waiting thread gives its core away
-/// between two: about a millisecond. A yield on a machine with more processes than processors costs
-/// a time slice (2 to 4 ms), so whoever is served within a millisecond does not pay it. Chosen from
-/// these two times; not swept.
-inline constexpr int kPollsBeforeYield = 10'000;
+/// progress. ns for which a waiting thread polls before it gives its core away between two polls. A
+/// yield on a machine with more processes than processors may cost a time slice (2 to 4 ms), so
+/// whoever is served within a millisecond does not pay it. Chosen from these two times; not swept.
+/// And polls from one look at the clock to the next.
+inline constexpr std::uint64_t kPollNsBeforeYield = 1'000'000;
+inline constexpr unsigned kPollsBetweenLooks = 16;
 
 /// progress. ns. The slack of the progress thread's timers; and how long a task rests at most that
 /// was roused while it was polled. Chosen.
@@ -193,6 +194,25 @@ inline constexpr std::uint64_t kClosingRestNs = 100'000;
 /// Chosen: booking them costs some 50 ns.
 inline constexpr std::uint32_t kFastPathAtOnce = 4096;
 
+/// Sleeps of processes that wait for messages (progress/sleeper.hpp).
+namespace waiting {
+
+/// ns. Sleeps that nothing ends: a wake-up takes about as long, so a shorter one costs
+/// more processor time than it sleeps. After each `kTimedSleepsAlike` sleeps without a message they
+/// are twice as long, up to the longest.
+inline constexpr long kFirstTimedSleepNs = 60'000;
+inline constexpr unsigned kTimedSleepsAlike = 64;
+inline constexpr long kLongestTimedSleepNs = 480'000;
+
+/// Wake-ups in a row that brought no message, before the sockets that caused them are left out.
+inline constexpr unsigned kMostUseless = 200;
+
+/// ns. Between looks for new sockets: connections are made at first, so often at first.
+inline constexpr std::uint64_t kFirstScanPauseNs = 4'000'000;
+inline constexpr std::uint64_t kLongestScanPauseNs = 4'000'000'000;
+
+}  // namespace waiting
+
 /// How ghosts, and those who wait for them, share the cores of a node. Found with bench/ghost on a
 /// node of two cores: origin, target and two ghosts, the target computing or waiting.
 namespace ghost {
@@ -204,13 +224,6 @@ inline constexpr int kBurst = 16;
 /// Receives that a ghost keeps posted. An origin has at most some tens of messages under way;
 /// beyond that they arrive unexpectedly, which costs a copy and no more.
 inline constexpr std::size_t kInboxSlots = 32;
-
-/// ns. Sleeps of a ghost that nothing wakes: a wake-up takes about as long, so a shorter one costs
-/// more processor time than it sleeps. After each `kTimedSleepsAlike` sleeps without a message they
-/// are twice as long, up to the longest.
-inline constexpr long kFirstTimedSleepNs = 60'000;
-inline constexpr unsigned kTimedSleepsAlike = 64;
-inline constexpr long kLongestTimedSleepNs = 480'000;
 
 /// ns. First sleep of a ghost after a message; doubled while no message comes. If a message was
 /// missed (a network without sockets), it lies so long: a time slice at most.
@@ -227,9 +240,6 @@ inline constexpr std::uint64_t kUnprovenSleepNs = 8'000'000;
 /// made.
 inline constexpr unsigned kMostWithoutEvent = 20;
 
-/// Wake-ups in a row that brought no message, before the sockets that caused them are left out.
-inline constexpr unsigned kMostUseless = 200;
-
 /// ns. Between checks whether the node's processes live: a job that lost one ends within that time
 /// and what its launcher takes.
 inline constexpr std::uint64_t kWatchPeriodNs = 100'000'000;
@@ -238,27 +248,25 @@ inline constexpr std::uint64_t kWatchPeriodNs = 100'000'000;
 /// core meanwhile, and may have answered.
 inline constexpr std::uint64_t kLongSendNs = 12'000;
 
-/// Turns of a waiting origin (about 50 ns each) before it yields where every process has a core:
-/// longer than a ghost's answer on the same node. Shorter where the user asked the MPI library to
-/// share cores: there may be neighbours that Hob does not know of.
-inline constexpr unsigned kSpinTurns = 2000;
-inline constexpr unsigned kSpinTurnsAsked = 16;
+/// ns for which a waiting origin polls before it yields where every process has a core: longer than
+/// a ghost's answer on the same node. Shorter where the user asked the MPI library to share cores:
+/// there may be neighbours that Hob does not know of.
+inline constexpr std::uint64_t kOriginPollNs = 100'000;
+inline constexpr std::uint64_t kOriginPollAskedNs = 800;
 
-/// Turns, where there are more processes than cores: polls before the first sleep, and yields
-/// (about 1 us each where no process takes the core) before sleeping at all.
+/// Where there are more processes than cores: ns of yields before it sleeps, and polls before the
+/// first sleep.
+inline constexpr std::uint64_t kOriginYieldNs = 200'000;
 inline constexpr unsigned kPollsBeforeSleep = 3;
-inline constexpr unsigned kYieldTurns = 200;
 
-/// ns. Sleep of a waiting origin at a time.
+/// ns. Sleep of a waiting origin at a time; while no socket has announced a message to it, it
+/// begins with the first.
 inline constexpr std::uint64_t kOriginSleepNs = 1'000'000;
+inline constexpr std::uint64_t kFirstOriginSleepNs = 60'000;
 
 /// A waiting origin makes a turn for each operation: an outlier is tolerated sooner than in a
 /// ghost's loop, which makes thousands in the same time (YieldPredictor).
 inline constexpr unsigned kToleratedOutliers = 64;
-
-/// ns. Between looks for new sockets: connections are made at first, so often at first.
-inline constexpr std::uint64_t kFirstScanPauseNs = 4'000'000;
-inline constexpr std::uint64_t kLongestScanPauseNs = 4'000'000'000;
 
 /// Turns of a waiting origin between checks whether its ghosts live, a few microseconds.
 inline constexpr unsigned kTurnsPerWatch = 64;

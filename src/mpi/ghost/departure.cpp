@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "ghost/wire.hpp"
 #include "mpi/core/context.hpp"
@@ -18,6 +17,7 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/sleeper.hpp"
 #include "mpi/workarounds/sessions.hpp"
 #include "mpi/workarounds/ucx_closing.hpp"
 
@@ -86,7 +86,7 @@ void notify_end(const GhostWorld& world) {
 }
 
 void await_end(const GhostWorld& world, GhostStatus& status) {
-  constexpr timespec pause{0, 50'000};
+  Sleeper sleeper({});
   os::ProcessMonitor ghosts(ghost_pids(world), world.sees_peers);
   while (status.closed.load(std::memory_order_acquire) == 0) {
     // A ghost that ends as it should has set `closed` before.
@@ -97,7 +97,7 @@ void await_end(const GhostWorld& world, GhostStatus& status) {
     int flag = 0;
     real::Iprobe(0, 0, world.internal_comm, &flag,
                  MPI_STATUS_IGNORE);  // the messages sent may need a push
-    ::nanosleep(&pause, nullptr);
+    sleeper.sleep_for();
   }
 }
 

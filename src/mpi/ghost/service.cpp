@@ -14,16 +14,16 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/datatype/elements.hpp"
 #include "mpi/ghost/departure.hpp"
-#include "mpi/ghost/idle_waiter.hpp"
 #include "mpi/ghost/inbox.hpp"
 #include "mpi/ghost/job/peers_watch.hpp"
 #include "mpi/ghost/transport.hpp"
 #include "mpi/pmpi/real.hpp"
+#include "mpi/progress/sleeper.hpp"
 #include "mpi/progress/throttle.hpp"
 #include "mpi/progress/yielding.hpp"
 #include "mpi/workarounds/partitioned.hpp"
 #include "mpi/workarounds/sessions.hpp"
-#include "pay/yield_predictor.hpp"
+#include "pay/waiter.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -46,17 +46,22 @@ class Service {
         transport_(world, nullptr),
         server_({world.arena, world.arena_bytes, &combine}, transport_),
         style_(wait_style(world)),
-        waiting_(ghost::Waiting::config_for(style_)),
+        waiter_(ghost::waiting_of(style_)),
         inbox_(world.internal_comm),
-        waiter_(own.status, own.wakeup_fd, world.cliques),
+        sleeper_({.wakeup_fd = own.wakeup_fd,
+                  .asleep = &own.status.asleep,
+                  .timed = world.cliques,
+                  .most_without_event = tuning::ghost::kMostWithoutEvent,
+                  .times = {.first_ns = tuning::ghost::kFirstSleepNs,
+                            .unproven_ns = tuning::ghost::kUnprovenSleepNs,
+                            .least_proven_ns = 0}}),
         watch_(application_pids(world), world.sees_peers),
         partitioned_(world) {}
 
   /// Until the node's application ranks have said that they end.
   void run() {
     status_.started_ns = tick_nanoseconds();
-    waiting_.worked(status_.started_ns);
-    unsigned turn = 0;
+    waiter_.worked(status_.started_ns);
     while (server_.shutdowns() < application_ranks_ || server_.waiting() || server_.sending()) {
       const std::uint64_t begin = tick_nanoseconds();
       partitioned_.advance();
@@ -65,15 +70,15 @@ class Service {
         continue;
       }
       inbox_.refill();
-      switch (next_step(begin)) {
-        case Step::spin:
+      switch (waiter_.next(begin, !data_under_way())) {
+        case Waiter::Step::poll:
           hob::relax();
           break;
-        case Step::yield:
-          if (predictor_.due(turn++)) yielding::give_core_away(predictor_, begin);
+        case Waiter::Step::yield:
+          yielding::give_core_away(waiter_.yields(), begin);
           break;
-        case Step::block:
-          block(begin);
+        case Waiter::Step::sleep:
+          sleep(begin);
       }
     }
     status_.ended_ns = tick_nanoseconds();
@@ -82,8 +87,6 @@ class Service {
   }
 
  private:
-  using Step = ghost::Waiting::Step;
-
   bool shares_core() const { return style_ == ghost::WaitStyle::shared; }
 
   /// One look at everything. Whether something was done.
@@ -92,12 +95,12 @@ class Service {
     for (int burst = 0; burst < tuning::ghost::kBurst; ++burst) {
       const bool more = inbox_.poll([&](int origin, std::span<const std::byte> bytes) {
         // While all start, no process gives the core back soon.
-        if (server_.stats().messages == 0) predictor_ = YieldPredictor();
+        if (server_.stats().messages == 0) waiter_.yields() = YieldPredictor();
         server_.message(origin, bytes);
       });
       if (!more) break;
       worked = true;
-      if (shares_core() && predictor_.taken()) break;
+      if (shares_core() && waiter_.yields().taken()) break;
     }
     if (server_.waiting() || server_.sending()) worked = server_.advance() || worked;
     return worked;
@@ -107,34 +110,24 @@ class Service {
     const std::uint64_t end = tick_nanoseconds();
     status_.busy_ns += end - begin;
     status_.timeline.add(begin - status_.started_ns, end - status_.started_ns);
-    waiting_.worked(end);
-    waiter_.worked();
+    waiter_.worked(end);
+    sleeper_.worked();
     // Who gets the answer wants this core: sooner than after another look.
-    if (shares_core() && predictor_.taken() && predictor_.returns_soon(end))
-      yielding::give_core_away(predictor_, end);
+    if (shares_core() && waiter_.shares_core(end)) yielding::give_core_away(waiter_.yields(), end);
   }
 
-  Step next_step(std::uint64_t now) const {
-    Step step = waiting_.idle(now);
-    if (step == Step::yield && waiting_.block_ns() != 0 && !predictor_.returns_soon(now))
-      step = Step::block;
-    if (step == Step::block && predictor_.corunners_idle() && waiting_.may_stay_awake(now))
-      step = Step::yield;
-    // Data are on the way.
-    if (step == Step::block &&
-        (server_.transferring() || server_.sending() || partitioned_.under_way()))
-      step = Step::yield;
-    return step;
+  bool data_under_way() {
+    return server_.transferring() || server_.sending() || partitioned_.under_way();
   }
 
-  void block(std::uint64_t now) {
+  void sleep(std::uint64_t now) {
     end_without_application_ranks(now);
     // What holds a lock, or has not entered a fence yet, announces nothing.
-    if (server_.waiting()) return waiter_.sleep_for();
+    if (server_.waiting()) return sleeper_.sleep_for();
+    const bool woken = sleeper_.sleep(waiter_.sleep_ns(), [&] { return inbox_.arrived(); });
+    status_.sleeps = sleeper_.sleeps();
     // A launcher that died cannot end this process: go with it.
-    if (!waiter_.sleep(waiting_.block_ns(), [&] { return inbox_.arrived(); }) &&
-        ::getppid() != parent_)
-      ::_exit(1);
+    if (!woken && ::getppid() != parent_) ::_exit(1);
   }
 
   /// Launchers end a job that loses a process; where one does not, the ghost would serve for ever.
@@ -152,10 +145,9 @@ class Service {
   GhostTransport transport_;
   ghost::Server server_;
   ghost::WaitStyle style_;
-  ghost::Waiting waiting_;
-  YieldPredictor predictor_;
+  Waiter waiter_;
   Inbox inbox_;
-  IdleWaiter waiter_;
+  Sleeper sleeper_;
   os::ProcessMonitor watch_;
   PartitionedTurn partitioned_;
   std::uint64_t looked_ = 0;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "mpi/core/tuning.hpp"
@@ -24,9 +25,19 @@ ghost::Handle handle_of(MPI_Request request) {
   return handle;
 }
 
-YieldPredictor::Config of_origin() {
-  YieldPredictor::Config config;
-  config.tolerated_outliers = tuning::ghost::kToleratedOutliers;
+/// `asked`: the user wants the MPI library to give the core away.
+Waiter::Config waiting_of(const GhostWorld& world, bool asked) {
+  using namespace tuning::ghost;
+  Waiter::Config config;
+  config.yields.tolerated_outliers = kToleratedOutliers;
+  if (!world.oversubscribed) {
+    config.poll_ns = asked ? kOriginPollAskedNs : kOriginPollNs;
+    return config;
+  }
+  // Whoever is to answer may need this very core: who sleeps is woken, and runs at once.
+  config.yield_ns = kOriginYieldNs;
+  config.sleep_ns = kOriginSleepNs;
+  config.polls_before_sleep = kPollsBeforeSleep;
   return config;
 }
 
@@ -40,7 +51,12 @@ void check_transport(int result) {
 }
 
 GhostTransport::GhostTransport(GhostWorld& world, std::mutex* lock)
-    : world_(world), lock_(lock), predictor_(of_origin()) {}
+    : world_(world),
+      lock_(lock),
+      // Where no socket announces messages, the answer would lie for as long as a sleep takes.
+      sleeper_({.times = {.first_ns = tuning::ghost::kFirstOriginSleepNs,
+                          .unproven_ns = tuning::ghost::kOriginSleepNs,
+                          .least_proven_ns = tuning::ghost::kOriginSleepNs}}) {}
 
 ghost::Handle GhostTransport::send(int peer, std::uint32_t tag, const void* data,
                                    std::size_t bytes) {
@@ -71,11 +87,17 @@ bool GhostTransport::done(ghost::Handle& handle) {
 }
 
 std::uint64_t GhostTransport::waits(bool begin) {
-  asked_to_share_ = throttle(!begin);
+  const bool asked = throttle(!begin);
   if (lock_ == nullptr) yielding::suspend(begin);
-  if (!begin) overtaken_ = false;
-  nap_ns_.reset();
-  return tick_nanoseconds();
+  const std::uint64_t now = tick_nanoseconds();
+  if (begin) {
+    if (!waiter_) waiter_.emplace(waiting_of(world_, asked));
+    waiter_->begin(now);
+  } else {
+    overtaken_ = false;
+    sleeper_.worked();
+  }
+  return now;
 }
 
 // A launcher ends the job where a ghost is killed. Where it does not, this process would wait for
@@ -88,43 +110,26 @@ void GhostTransport::check_ghosts() {
   if (const auto ended = ghosts_->some_ended(); !ended.empty()) end_without_ghost(world_, ended[0]);
 }
 
-// Where no socket announces messages, the answer would lie for as long as a sleep takes.
-bool GhostTransport::sleep() {
-  using namespace tuning::ghost;
-  const int woken = sockets_.wait(-1, heard_ ? kOriginSleepNs : nap_ns_.now());
-  heard_ = heard_ || woken > 0;
-  nap_ns_.lengthen();
-  return woken >= 0;
-}
-
 void GhostTransport::relax(unsigned turn, bool for_message) {
-  const unsigned spins =
-      asked_to_share_ ? tuning::ghost::kSpinTurnsAsked : tuning::ghost::kSpinTurns;
   // The MPI library's own work goes on while the process waits for a lock.
   int flag = 0;
   if (turn % 16 == 15)
     real::Iprobe(MPI_ANY_SOURCE, 0, world_.internal_comm, &flag, MPI_STATUS_IGNORE);
   if (turn % tuning::ghost::kTurnsPerWatch == 0) check_ghosts();
-  if (lock_ != nullptr) lock_->unlock();
-  if (for_message && world_.oversubscribed) {
-    // Whoever is to answer may need this very core, or has had it while the message was sent: who
-    // sleeps is woken, and runs at once. With several threads the list of sockets would
-    // need a lock of its own: they never sleep.
-    const std::uint64_t now = tick_nanoseconds();
-    const bool may_sleep = lock_ == nullptr && !world_.cliques;
-    if (may_sleep && turn < tuning::ghost::kYieldTurns && predictor_.returns_soon(now)) {
-      if (turn == 0 && overtaken_) {
-        overtaken_ = false;
-      } else if (predictor_.due(turn)) {
-        yielding::give_core_away(predictor_, now);
-      }
-    } else if (!may_sleep || (turn >= tuning::ghost::kPollsBeforeSleep && !sleep())) {
-      sched_yield();
-    }
-  } else if (world_.oversubscribed || turn > spins) {
-    sched_yield();
+  const std::uint64_t now = tick_nanoseconds();
+  // With several threads the list of sockets would need a lock of its own: they never sleep.
+  const Waiter::Step step = waiter_->next(now, for_message && lock_ == nullptr && !world_.cliques);
+  // Whoever is to answer may have had the core while the message was sent.
+  if (turn == 0 && std::exchange(overtaken_, false)) return;
+  if (lock_ != nullptr) {
+    lock_->unlock();
+    if (step == Waiter::Step::yield) sched_yield();
+    lock_->lock();
+  } else if (step == Waiter::Step::yield) {
+    yielding::give_core_away(waiter_->yields(), now);
+  } else if (step == Waiter::Step::sleep) {
+    sleeper_.sleep(waiter_->sleep_ns(), [] { return false; });
   }
-  if (lock_ != nullptr) lock_->lock();
 }
 
 }  // namespace hob::mpi

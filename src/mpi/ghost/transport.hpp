@@ -9,9 +9,8 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/ghost/job/peers_watch.hpp"
 #include "mpi/ghost/job/world.hpp"
-#include "os/sockets.hpp"
-#include "pay/backoff.hpp"
-#include "pay/yield_predictor.hpp"
+#include "mpi/progress/sleeper.hpp"
+#include "pay/waiter.hpp"
 
 namespace hob::mpi {
 
@@ -28,23 +27,15 @@ class GhostTransport final : public ghost::Transport {
 
  private:
   void check_ghosts();
-  /// Until a socket has news. False where there is none.
-  bool sleep();
 
   GhostWorld& world_;
   std::mutex* lock_;
-  os::Sockets sockets_{{.first_pause_ns = tuning::ghost::kFirstScanPauseNs,
-                        .longest_pause_ns = tuning::ghost::kLongestScanPauseNs}};
+  std::optional<Waiter> waiter_;  ///< made by the first wait
+  Sleeper sleeper_;
   std::optional<os::ProcessMonitor> ghosts_;  ///< of this node
   std::uint64_t watched_ = 0;
-  YieldPredictor predictor_;
-  /// The next sleep of this wait.
-  pay::Backoff<> nap_ns_{
-      {.first = tuning::ghost::kFirstTimedSleepNs, .longest = tuning::ghost::kOriginSleepNs}};
-  bool heard_ = false;  ///< a socket has ended a sleep of this process's
-  bool overtaken_ =
-      false;  ///< since the last wait, another process had the core while a message was sent
-  bool asked_to_share_ = false;  ///< the user wants the MPI library to give the core away
+  /// Since the last wait, another process had the core while a message was sent.
+  bool overtaken_ = false;
 };
 
 /// Given what each call that carries messages returned. One that failed ends the job: it cannot be

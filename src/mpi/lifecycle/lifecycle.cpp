@@ -203,6 +203,8 @@ static void look_at_nodes() {
   }
   process.one_node = here == process.size || process.size == 1;
   process.alone_on_node = here == 1;
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  process.crowded = processors > 0 && here > processors;
 }
 
 void start(int thread_level, bool world, bool any_thread) {

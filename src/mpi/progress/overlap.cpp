@@ -1,7 +1,5 @@
 #include "mpi/progress/overlap.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -281,12 +279,6 @@ bool large(std::int64_t count, MPI_Datatype datatype, MPI_Comm comm) {
 
 bool of_program(MPI_Op op) { return !operation_number(op); }
 
-/// Where ranks wait for processors, what the thread takes is another rank's.
-bool shares_cores() {
-  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return processors > 0 && context().node_ranks.size() > static_cast<std::size_t>(processors);
-}
-
 /// Why there is no overlap, or "".
 std::string obstacle() {
   if (!wanted() || program().provided >= MPI_THREAD_SERIALIZED) return "";
@@ -325,7 +317,8 @@ void start(void (*drive)(), bool (*complete)(MPI_Request), void (*make)(bool by_
     if (context().settings.overlap != "auto") note("Overlap is " + own.reason + ".");
     return;
   }
-  if (wanted() && !own.always && shares_cores()) {
+  // Where ranks wait for processors, what the thread takes is another rank's.
+  if (wanted() && !own.always && context().crowded) {
     own.reason = "off: the node has more ranks than processors";
     return;
   }

@@ -2,8 +2,6 @@
 // that ghosts serve. docs/developers/takeover.md, "Progress".
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 
 #include "mpi/core/tuning.hpp"
@@ -12,6 +10,7 @@
 #include "mpi/progress/helper.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/state.hpp"
+#include "mpi/progress/yielding.hpp"
 
 namespace hob::mpi {
 
@@ -77,15 +76,15 @@ void end_library_callbacks();
 /// MPI ends: no more calls from within the library, and no helper.
 void end_callbacks();
 
-/// Between polls: at first not at all, then it lets other processes run.
+/// Between polls of a wait of the program's: at first nothing, then it lets other processes run.
 class Pause {
  public:
   void operator()() {
-    if (++polls_ > tuning::kPollsBeforeYield) sched_yield();
+    if (HOB_UNLIKELY(++polls_ % tuning::kPollsBetweenLooks == 0)) yielding::after_polls(polls_);
   }
 
  private:
-  int polls_ = 0;
+  unsigned polls_ = 0;
 };
 
 /// Hob's things advance until done() is true.

@@ -38,49 +38,69 @@ os::WakePipe& wake_pipe() {
 /// One of a process.
 class Thread {
  public:
-  constexpr Thread() = default;
+  void add(ProgressTask& task) {
+    const std::lock_guard guard(lock_);
+    if (task.state_.load(std::memory_order_relaxed) != State::none) return;
+    auto* const place = std::ranges::find(tasks_, nullptr);
+    if (place == tasks_.end() || !make()) return;
+    task.due_ns_ = 0;
+    task.sockets_ = nullptr;
+    task.depth_.store(ProgressTask::kAwake, std::memory_order_relaxed);
+    task.state_.store(State::registered, std::memory_order_release);
+    *place = &task;
+    wake();
+  }
 
-  void add(ProgressTask& task);
-  /// Whether it has to be waited for.
-  bool remove(ProgressTask& task);
-  void await_removed(const ProgressTask& task);
+  void remove(ProgressTask& task) {
+    const std::lock_guard guard(lock_);
+    if (std::ranges::find(tasks_, &task) == tasks_.end()) return;
+    task.state_.store(State::ending, std::memory_order_relaxed);
+    wake();
+  }
+
+  void await_removed(const ProgressTask& task) {
+    task.state_.wait(State::ending, std::memory_order_acquire);
+    const std::lock_guard guard(lock_);
+    join();
+  }
 
   /// The thread looks at its tasks.
-  void wake();
+  void wake() {
+    word_.fetch_add(1, std::memory_order_seq_cst);
+    if (at_sockets_.load(std::memory_order_seq_cst))
+      wake_pipe().wake();
+    else
+      futex(FUTEX_WAKE_PRIVATE, 1, nullptr);
+  }
 
   std::uint64_t cost() const { return thread_nanoseconds() - counted_ns_; }
   void count_cost(std::uint64_t ns) { counted_ns_ += ns; }
 
-  static void before_fork();
-  static void after_fork();
-  static void in_child();
-
  private:
   using State = ProgressTask::State;
-  enum Sleep : std::uint32_t { kAwake, kAtWord, kAtSockets };
   using Tasks = std::array<ProgressTask*, kMostTasks>;
 
+  long futex(int operation, std::uint32_t value, const timespec* time) {
+    return ::syscall(SYS_futex, &word_, operation, value, time, nullptr, 0);
+  }
   bool make();
-  void join();
+  void join() {
+    if (!leaving_) return;
+    ::pthread_join(thread_, nullptr);
+    exists_ = leaving_ = false;
+  }
   static void* run(void*);
-  void poll_while_any();
-  /// Those that are registered, in front of null ones; without those that end. False: there is none
-  /// any more, and the thread ends.
   bool current(Tasks& tasks);
   static void poll(ProgressTask& task, int changed);
-  /// Until a task is due or roused. Returns how many sockets have changed, or -1.
-  int sleep(const Tasks& tasks);
-  void sleep_at_word(std::uint64_t ns);
+  int sleep(const Tasks& tasks, std::uint32_t seen);
 
   std::mutex lock_;  ///< of tasks_, and of whether there is a thread; not held while tasks poll
   Tasks tasks_{};
   pthread_t thread_{};
-  bool exists_ = false;                    ///< it was made and is not joined
-  bool leaving_ = false;                   ///< it has found no task, and takes the lock no more
-  std::atomic<std::uint32_t> removed_{0};  ///< how often it has removed tasks
-  std::atomic<std::uint32_t> changes_{0};  ///< of tasks_ and their states, but by the thread
-  std::uint32_t seen_changes_ = 0;         ///< of the thread
-  std::atomic<std::uint32_t> sleep_{kAwake};
+  bool exists_ = false;                  ///< it was made and is not joined
+  bool leaving_ = false;                 ///< it has found no task, and takes the lock no more
+  std::atomic<std::uint32_t> word_{0};   ///< changes with each wake()
+  std::atomic<bool> at_sockets_{false};  ///< it sleeps at descriptors, and not at the word
   std::uint64_t counted_ns_ = 0;
 };
 
@@ -96,41 +116,17 @@ std::uint64_t take_cost() {
 
 std::uint64_t cost_so_far() { return own.cost(); }
 
-void Thread::add(ProgressTask& task) {
-  const std::lock_guard guard(lock_);
-  if (task.state_.load(std::memory_order_relaxed) != State::none) return;
-  auto* const place = std::ranges::find(tasks_, nullptr);
-  if (place == tasks_.end() || !make()) return;
-  task.due_ns_ = 0;
-  task.sockets_ = nullptr;
-  task.depth_.store(ProgressTask::kAwake, std::memory_order_relaxed);
-  task.state_.store(State::registered, std::memory_order_release);
-  *place = &task;
-  changes_.fetch_add(1, std::memory_order_seq_cst);
-  wake();
-}
-
-bool Thread::remove(ProgressTask& task) {
-  const std::lock_guard guard(lock_);
-  if (std::ranges::find(tasks_, &task) == tasks_.end()) return false;
-  task.state_.store(State::ending, std::memory_order_relaxed);
-  changes_.fetch_add(1, std::memory_order_seq_cst);
-  wake();
-  return true;
-}
-
-void Thread::await_removed(const ProgressTask& task) {
-  for (;;) {
-    const std::uint32_t seen = removed_.load(std::memory_order_acquire);
-    if (task.state_.load(std::memory_order_acquire) == State::none) break;
-    removed_.wait(seen, std::memory_order_acquire);
-  }
-  const std::lock_guard guard(lock_);
-  join();
-}
-
 bool Thread::make() {
-  static const bool once = ::pthread_atfork(before_fork, after_fork, in_child) == 0;
+  // The child of a fork has no such thread, and nothing of its tasks goes on.
+  static const bool once = ::pthread_atfork([] { own.lock_.lock(); }, [] { own.lock_.unlock(); },
+                                            [] {
+                                              for (ProgressTask*& task : own.tasks_)
+                                                if (task)
+                                                  std::exchange(task, nullptr)->state_ =
+                                                      State::none;
+                                              own.exists_ = own.leaving_ = own.at_sockets_ = false;
+                                              own.lock_.unlock();
+                                            }) == 0;
   static_cast<void>(once);
   join();
   if (exists_) return true;
@@ -142,69 +138,49 @@ bool Thread::make() {
   return exists_;
 }
 
-void Thread::join() {
-  if (!leaving_) return;
-  ::pthread_join(thread_, nullptr);
-  exists_ = leaving_ = false;
-}
-
-void Thread::wake() {
-  const std::uint32_t slept = sleep_.exchange(kAwake, std::memory_order_seq_cst);
-  if (slept == kAtSockets)
-    wake_pipe().wake();
-  else if (slept == kAtWord)
-    ::syscall(SYS_futex, &sleep_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
-
 void* Thread::run(void*) {
   const DepthGuard guard;
   ::pthread_setname_np(::pthread_self(), "hob-progress");
   ::prctl(PR_SET_TIMERSLACK, tuning::kProgressSlackNs, 0, 0, 0);
-  try {
-    own.poll_while_any();
-  } catch (const OutOfMemory&) {
-    out_of_memory("a thread of Hob's own");
-  }
-  return nullptr;
-}
-
-void Thread::poll_while_any() {
-  counted_ns_ = 0;
-  int changed = -1;
-  for (Tasks tasks{}; current(tasks); changed = sleep(tasks)) {
+  own.counted_ns_ = 0;
+  Tasks tasks{};
+  for (int changed = -1;;) {
+    const std::uint32_t seen = own.word_.load(std::memory_order_seq_cst);
+    if (!own.current(tasks)) return nullptr;
     const std::uint64_t now = monotonic_nanoseconds();
-    const bool alone = tasks[1] == nullptr;
     for (ProgressTask* const task : tasks) {
       if (task == nullptr) break;
       const bool roused = task->depth_.load(std::memory_order_acquire) == ProgressTask::kAwake;
       const int its = task->sockets_ == nullptr ? -1 : roused ? std::max(changed, 1) : changed;
       if (!roused && its <= 0 && now < task->due_ns_) continue;
-      poll(*task, changed < 0 ? -1 : its);
-      if (!alone) take_cost();  // is not the next one's
+      try {
+        poll(*task, changed < 0 ? -1 : its);
+      } catch (const OutOfMemory&) {
+        out_of_memory("a thread of Hob's own");
+      }
+      if (tasks[1] != nullptr) take_cost();  // is not the next one's
     }
+    changed = own.sleep(tasks, seen);
   }
 }
 
+/// Those that are registered, in front of null ones; without those that end. False: there is none
+/// any more, and the thread ends.
 bool Thread::current(Tasks& tasks) {
   const std::lock_guard guard(lock_);
-  seen_changes_ = changes_.load(std::memory_order_relaxed);
   tasks = {};
   auto* next = tasks.begin();
-  bool ended = false;
   for (ProgressTask*& task : tasks_) {
     if (task == nullptr) continue;
-    if (task->ending()) {
-      std::exchange(task, nullptr)->state_.store(State::none, std::memory_order_release);
-      ended = true;
-    } else {
+    if (!task->ending()) {
       *next++ = task;
+      continue;
     }
+    std::atomic<State>& state = std::exchange(task, nullptr)->state_;
+    state.store(State::none, std::memory_order_release);
+    state.notify_all();
   }
   leaving_ = tasks[0] == nullptr;
-  if (ended) {
-    removed_.fetch_add(1, std::memory_order_release);
-    removed_.notify_all();
-  }
   return !leaving_;
 }
 
@@ -221,7 +197,9 @@ void Thread::poll(ProgressTask& task, int changed) {
   task.due_ns_ = ns == ProgressTask::kUntilRoused ? ns : monotonic_nanoseconds() + ns;
 }
 
-int Thread::sleep(const Tasks& tasks) {
+/// Until a task is due or roused, or something has changed since `seen`. Returns how many sockets
+/// have changed, or -1.
+int Thread::sleep(const Tasks& tasks, std::uint32_t seen) {
   std::uint64_t due = ProgressTask::kUntilRoused;
   os::Sockets* sockets = nullptr;
   for (const ProgressTask* const task : tasks) {
@@ -229,51 +207,26 @@ int Thread::sleep(const Tasks& tasks) {
     due = std::min(due, task->due_ns_);
     if (task->sockets_ != nullptr) sockets = task->sockets_;
   }
-  const bool for_ever = due == ProgressTask::kUntilRoused;
-  const std::uint64_t now = for_ever ? 0 : monotonic_nanoseconds();
+  const std::uint64_t now = monotonic_nanoseconds();
   if (due <= now) return sockets != nullptr ? 0 : -1;
-  const auto lie_down = [&](Sleep how) {
-    sleep_.store(how, std::memory_order_seq_cst);
-    return changes_.load(std::memory_order_seq_cst) == seen_changes_ &&
-           std::ranges::none_of(tasks, [](const ProgressTask* task) {
-             return task != nullptr &&
-                    task->depth_.load(std::memory_order_seq_cst) == ProgressTask::kAwake;
-           });
-  };
   int changed = -1;
   if (sockets != nullptr) {
-    // Never for ever, since the program may close the pipe.
-    const std::uint64_t most = for_ever ? tuning::kOverlapPatientNs : due - now;
     const int wakeup = wake_pipe().descriptor();
-    const bool none_comes = lie_down(kAtSockets);
-    changed = sockets->wait(wakeup, none_comes ? most : 0);
+    at_sockets_.store(true, std::memory_order_seq_cst);
+    const bool roused = word_.load(std::memory_order_seq_cst) != seen;
+    // Never for ever, since the program may close the pipe.
+    changed = sockets->wait(wakeup, roused ? 0 : std::min(due - now, tuning::kOverlapPatientNs));
+    at_sockets_.store(false, std::memory_order_relaxed);
     if (changed > 0 && sockets->readable(wakeup)) {
       wake_pipe().drain();
       --changed;  // tasks know whether they were roused
     }
   }
-  if (changed < 0 && lie_down(kAtWord)) sleep_at_word(for_ever ? 0 : due - now);
-  sleep_.store(kAwake, std::memory_order_relaxed);
+  if (changed >= 0) return changed;
+  const timespec time{static_cast<time_t>((due - now) / 1'000'000'000),
+                      static_cast<long>((due - now) % 1'000'000'000)};
+  futex(FUTEX_WAIT_PRIVATE, seen, due == ProgressTask::kUntilRoused ? nullptr : &time);
   return changed;
-}
-
-/// Until it is woken, or for so long (0: until then).
-void Thread::sleep_at_word(std::uint64_t ns) {
-  const timespec time{static_cast<time_t>(ns / 1'000'000'000),
-                      static_cast<long>(ns % 1'000'000'000)};
-  ::syscall(SYS_futex, &sleep_, FUTEX_WAIT_PRIVATE, kAtWord, ns != 0 ? &time : nullptr, nullptr, 0);
-}
-
-void Thread::before_fork() { own.lock_.lock(); }
-void Thread::after_fork() { own.lock_.unlock(); }
-
-/// The child has no such thread, and nothing of its tasks goes on.
-void Thread::in_child() {
-  for (ProgressTask*& task : own.tasks_)
-    if (task != nullptr) std::exchange(task, nullptr)->state_ = State::none;
-  own.exists_ = own.leaving_ = false;
-  own.sleep_ = kAwake;
-  own.lock_.unlock();
 }
 
 }  // namespace progress_thread
@@ -288,7 +241,7 @@ void ProgressTask::rouse(Depth least) {
 }
 
 void ProgressTask::end() {
-  progress_thread::own.remove(*this);
+  leave();
   progress_thread::own.await_removed(*this);
 }
 

@@ -3,24 +3,36 @@
 #include <sched.h>
 
 #include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/pollers.hpp"
 #include "mpi/progress/ucx.hpp"
 #include "os/scheduling.hpp"
+#include "os/thread_state.hpp"
+#include "pay/waiter.hpp"
 
 namespace hob::mpi::yielding {
 namespace {
 
+/// Inside the library. `always`: yields; else they are made while the core comes back soon.
+Waiter waiter_of(bool always) {
+  return Waiter({.poll_ns = always ? 0 : Waiter::kForEver, .yields_early = !always});
+}
+
 /// Of the one thread that calls MPI.
 struct Waits {
-  YieldPredictor predictor;
+  Waiter waiter = waiter_of(false);
   std::uint64_t last_ns = 0;  // of the last poll
   unsigned polls = 0;         // in a row that found nothing
   bool suspended = false;
-  bool always = false;
   bool ended = false;
+};
+
+/// Of Hob's own loops in a thread.
+struct OwnWaits {
+  Waiter waiter{{.poll_ns = tuning::kPollNsBeforeYield, .yields_early = context().crowded}};
 };
 
 Waits& waits() {
@@ -34,10 +46,8 @@ void polled() {
   if (process.suspended) return;
   std::uint64_t now = tick_nanoseconds();
   if (now - process.last_ns > tuning::yielding::kSameWaitNs) process.polls = 0;
-  if (++process.polls > tuning::yielding::kPolls && process.predictor.due(process.polls) &&
-      (process.always || process.predictor.returns_soon(now))) {
-    now = give_core_away(process.predictor, now);
-  }
+  if (++process.polls > tuning::yielding::kPolls && process.waiter.next(now) == Waiter::Step::yield)
+    now = give_core_away(process.waiter.yields(), now);
   process.last_ns = now;
 }
 
@@ -59,7 +69,7 @@ int from_mpich(void*) {
 }  // namespace
 
 bool start(bool always) {
-  waits().always = always;
+  waits().waiter = waiter_of(always);
   if (many_threads) return false;
   if (ucx::serves()) {
     ucx::redirect_progress(from_ucx);
@@ -69,7 +79,7 @@ bool start(bool always) {
   return add && add(from_mpich, nullptr, library::kNoStream) == 0;
 }
 
-void change(bool always) { waits().always = always; }
+void change(bool always) { waits().waiter = waiter_of(always); }
 
 void end() {
   waits().ended = true;
@@ -81,6 +91,13 @@ std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now) {
   const std::uint64_t back = tick_nanoseconds();
   predictor.yielded(now, back, os::turns_lost);
   return back;
+}
+
+void after_polls(unsigned polls) {
+  Waiter& waiter = os::PerThread<OwnWaits>::here().waiter;
+  const std::uint64_t now = tick_nanoseconds();
+  if (polls == tuning::kPollsBetweenLooks) return waiter.begin(now);
+  if (waiter.next(now) == Waiter::Step::yield) give_core_away(waiter.yields(), now);
 }
 
 void suspend(bool on) { waits().suspended = on; }

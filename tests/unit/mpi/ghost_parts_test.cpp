@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fake_mpi.hpp"
-#include "mpi/ghost/idle_waiter.hpp"
 #include "mpi/ghost/inbox.hpp"
+#include "mpi/progress/sleeper.hpp"
 #include "mpi/progress/ucx.hpp"
 #include "mpi/rma/ghost/targets.hpp"
 
@@ -114,32 +115,52 @@ class GhostSleep : public testing::Test {
   static constexpr std::uint64_t kLongNs = 60'000'000'000;
   std::array<int, 2> pipe_{};
   std::array<int, 2> network_{};  ///< without any socket, nothing would announce messages
-  GhostStatus status_{};
+  std::atomic<std::uint32_t> asleep_{0};
+
+  Sleeper::Config config(unsigned most_without_event = 0) {
+    return {.wakeup_fd = pipe_[0],
+            .asleep = &asleep_,
+            .most_without_event = most_without_event,
+            .times = {.first_ns = kLongNs, .unproven_ns = kLongNs, .least_proven_ns = 0}};
+  }
 };
 
 TEST_F(GhostSleep, WhatIsThereAlreadyIsNotSleptOver) {
-  IdleWaiter waiter(status_, pipe_[0], false);
+  Sleeper waiter(config());
   EXPECT_TRUE(waiter.sleep(kLongNs, [&] {
-    EXPECT_EQ(status_.asleep.load(), 1u) << "senders must see it before it looks";
+    EXPECT_EQ(asleep_.load(), 1u) << "senders must see it before it looks";
     return true;
   }));
-  EXPECT_EQ(status_.asleep.load(), 0u);
-  EXPECT_EQ(status_.sleeps, 0u);
+  EXPECT_EQ(asleep_.load(), 0u);
+  EXPECT_EQ(waiter.sleeps(), 0u);
 }
 
 TEST_F(GhostSleep, ThePipeWakesItAndIsEmptyThen) {
-  IdleWaiter waiter(status_, pipe_[0], false);
+  Sleeper waiter(config());
   wake();
   EXPECT_TRUE(waiter.sleep(kLongNs, [] { return false; }));
-  EXPECT_EQ(status_.sleeps, 1u);
+  EXPECT_EQ(waiter.sleeps(), 1u);
   char byte = 0;
   EXPECT_EQ(::read(pipe_[0], &byte, 1), -1);
 }
 
 TEST_F(GhostSleep, WithoutSocketsItSleepsForASetTime) {
-  IdleWaiter waiter(status_, pipe_[0], true);
+  Sleeper waiter({.timed = true, .times = {}});
   EXPECT_FALSE(waiter.sleep(kLongNs, [] { return false; }));
-  EXPECT_EQ(status_.asleep.load(), 0u) << "nobody need wake it";
+  EXPECT_EQ(asleep_.load(), 0u) << "nobody need wake it";
+}
+
+TEST_F(GhostSleep, SocketsThatAnnounceNothingAreLeftByGhostsAlone) {
+  for (const unsigned most : {3U, 0U}) {
+    Sleeper waiter(config(most));
+    for (int message = 0; message < 10; ++message) {
+      EXPECT_FALSE(waiter.sleep(1, [] { return false; }));
+      waiter.worked();
+    }
+    bool asked = false;
+    waiter.sleep(1, [&] { return asked = true; });
+    EXPECT_EQ(asked, most == 0) << "who sleeps for a set time need not be woken";
+  }
 }
 
 TEST(TargetsOfGhosts, NoneIsMadeBeforeItsFirstUse) {
