@@ -310,7 +310,7 @@ void prepare(double wanted_share, void (*wanted_drive)(), bool (*wanted_polled)(
   own.share = wanted_share;
   own.drive = wanted_drive;
   own.polled = wanted_polled;
-  batched::begins = batch_begins;
+  batched::waiting.begins = batch_begins;
   presence.set_asymmetric(overlap::prepare_asymmetric());
 }
 

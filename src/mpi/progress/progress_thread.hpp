@@ -37,8 +37,8 @@ class ProgressTask {
     os::Sockets* sockets = nullptr;  ///< the rest ends, too, when one of them has changed
   };
   /// `changed`: how many of the sockets have since the last poll, where the rest had some; at least
-  /// 1 if the task was roused; -1 where there was no socket. Polls see what was done before a
-  /// rouse() by sequentially consistent accesses, and the other way round.
+  /// 1 if the task was roused; -1 where there was no socket. A poll and a rouse() are ordered: of
+  /// sequentially consistent accesses, one sees those before the other.
   using Poll = Rest (*)(int changed);
 
   constexpr explicit ProgressTask(Poll poll) : poll_(poll) {}

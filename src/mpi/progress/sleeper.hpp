@@ -19,7 +19,7 @@ class Sleeper {
  public:
   struct Config {
     int wakeup_fd = -1;
-    /// Set while it sleeps and would be woken; null: nobody asks.
+    /// Set while it sleeps and would be woken; null: no process reads it.
     std::atomic<std::uint32_t>* asleep = nullptr;
     bool timed = false;  ///< sockets announce nothing here
     /// Messages that came while it slept and that no socket announced, before it sleeps for a set

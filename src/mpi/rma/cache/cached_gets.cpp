@@ -14,7 +14,7 @@
 namespace hob::mpi {
 namespace {
 
-/// How old bytes may be that nobody asked for before.
+/// How old bytes may be that were fetched ahead of their first get.
 PollGuard::Config age_unasked(const GetOptions& options) {
   return {.hits = ~std::uint32_t{0},
           .age = ticks_in(options.poll_nanoseconds) / tuning::gets::kAheadAgesFaster,

@@ -101,7 +101,6 @@ class CachedGets final : private RequestedGets::Owner,
 
   /// Gets to a target that were served from the cache so far. Thread safe.
   std::uint64_t hits(int target);
-
   /// The same for a lock of the target that is to be held back. None if an epoch may be open there,
   /// in which the lock would be an error, which the library finds. It is open from here on.
   std::optional<std::uint64_t> hits_if_closed(int target);
@@ -112,8 +111,7 @@ class CachedGets final : private RequestedGets::Owner,
   /// Which calls made the cache forget what it held.
   const DropCauses& drop_causes() const { return drop_causes_; }
 
-  /// Ticks that hits have saved, and `locks` that were not sent: an estimate from waits that were
-  /// measured.
+  /// Ticks that hits and `locks` that were not sent have saved, estimated from measured waits.
   pay::SavedRange saved(std::uint64_t locks) const;
 
   /// A put, accumulate or atomic of this process is about to be issued to these bytes; in programs
@@ -178,8 +176,7 @@ class CachedGets final : private RequestedGets::Owner,
   TargetState& target(int rank);
   TargetState& target_of(int rank) override { return target(rank); }
   CacheableGet cacheable(const Get& get, TargetState& t);
-  /// Whether nobody but the cache would want to know of a get. Of waits for requests, those for
-  /// gets that were left would be taken for parts of others.
+  /// Whether only the cache would learn from the get: waits for requests are counted, too.
   bool may_leave(const Get& get) const {
     return !get.request && !sharing_.on() && !(recalls_ && recalls_->records());
   }
