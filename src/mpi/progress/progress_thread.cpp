@@ -191,7 +191,7 @@ void Thread::poll(ProgressTask& task, int changed) {
   task.sockets_ = rest.sockets;
   std::uint64_t ns = rest.ns;
   task.depth_.store(rest.depth, std::memory_order_seq_cst);
-  // A rouse() during the poll found the task awake, and the poll may have missed its cause.
+  // A rouse() during the poll wakes nothing, and the poll may have missed its cause.
   if (task.roused_.load(std::memory_order_seq_cst))
     ns = ns == ProgressTask::kUntilRoused ? 0 : std::min(ns, tuning::kRousedWithinNs);
   task.due_ns_ = ns == ProgressTask::kUntilRoused ? ns : monotonic_nanoseconds() + ns;
