@@ -98,7 +98,7 @@ class RecallGets {
   /// Whether most of what the program reads in this phase is recalled.
   bool reads_recalled() const { return memory_.reads_recalled(); }
 
-  // What was recalled so long ago that it is fetched again when it is first asked for.
+  /// Bytes recalled so long ago that their first get fetches them again.
   bool too_old(std::uint64_t known_at, std::uint64_t now) const {
     return guard_.due(1, known_at, now);
   }
