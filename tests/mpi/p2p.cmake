@@ -168,6 +168,12 @@ foreach(mpi IN LISTS HOB_MPIS)
   hob_p2p_test("_ghosts" p2p_order ${mpi} RANKS 3 MATCH always SETTINGS HOB_GHOSTS=1)
 endforeach()
 
+# With ghosts MPI_COMM_WORLD is another communicator, also for calls of threads that the library alone serves.
+if("mpich5" IN_LIST HOB_MPIS)
+  hob_p2p_test("_threads_ghosts" p2p_fuzz mpich5 RANKS 3 MATCH auto LABEL fuzz
+    SETTINGS HOB_GHOSTS=1 HOB_MATCH_THRESHOLD=4 ARGS --programs 2 --seed 1700 --threads 3 ${fuzz_threads_mpich5})
+endif()
+
 # Over libfabric's tcp, auto takes over what is deep: here, what is not. With more than 64 unexpected messages of a peer
 # these hang plainly, too, unless the provider is to keep more.
 foreach(mpi IN ITEMS mpich5 abi5)

@@ -16,13 +16,7 @@ namespace {
 ProgressTask::Rest poll(int);
 
 /// One of a process.
-struct Helper {
-  ProgressTask task{poll};
-  /// Something has been under way that only Hob can advance. Until then, a thread that blocks pays
-  /// for no fence: whoever sets this pays for all threads.
-  std::atomic<bool> was_called{false};
-};
-constinit Helper own;
+constinit ProgressTask task{poll};
 
 /// How many calls of one thread are blocked inside the library, one in another. The thread writes
 /// it, and others read it: a line of its own.
@@ -32,12 +26,9 @@ struct alignas(64) BlockedCalls {
 };
 using AllCalls = os::PerThread<BlockedCalls>;
 
-/// Of this thread; null before its first such call.
-thread_local std::atomic<int>* own_calls __attribute__((tls_model("initial-exec"))) = nullptr;
-
 void BlockedCalls::thread_ended() { own_calls = nullptr; }
 
-/// Whether a thread is blocked. Exact once `was_called` is set and fenced.
+/// Whether a thread is blocked. Exact once `was_under_way` is set and fenced.
 bool any_blocked() {
   bool any = false;
   AllCalls::each([&](const BlockedCalls& calls) {
@@ -57,42 +48,30 @@ ProgressTask::Rest poll(int) {
 }  // namespace
 
 void prepare() {
-  if (!overlap::prepare_asymmetric()) own.was_called.store(true, std::memory_order_relaxed);
+  if (!overlap::prepare_asymmetric())
+    own_progress.was_under_way.store(true, std::memory_order_relaxed);
 }
 
-namespace {
-
-[[gnu::noinline, gnu::cold]] void enter_first() {
+std::atomic<int>* calls_of_this_thread() noexcept {
   own_calls = &AllCalls::here().number;
-  enter();
+  return own_calls;
 }
 
-[[gnu::noinline]] void call_if_under_way() {
+std::atomic<int>* enter() noexcept { return enter_here(); }
+
+void call_if_under_way() noexcept {
   memory_fence();
   if (parts_under_way.load(std::memory_order_seq_cst) != 0) call();
 }
 
-}  // namespace
-
-void enter() noexcept {
-  std::atomic<int>* const calls = own_calls;
-  if (HOB_UNLIKELY(!calls)) return enter_first();
-  calls->store(calls->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (HOB_UNLIKELY(own.was_called.load(std::memory_order_relaxed))) call_if_under_way();
-}
-
-void leave() noexcept {
-  own_calls->store(own_calls->load(std::memory_order_relaxed) - 1, std::memory_order_release);
-}
-
 void call() {
-  if (!own.was_called.exchange(true, std::memory_order_seq_cst)) overlap::fence_all_threads();
+  if (!own_progress.was_under_way.exchange(true, std::memory_order_seq_cst))
+    overlap::fence_all_threads();
   if (!any_blocked()) return;
-  own.task.start();
-  own.task.rouse(ProgressTask::kLong);
+  task.start();
+  task.rouse(ProgressTask::kLong);
 }
 
-void end() { own.task.end(); }
+void end() { task.end(); }
 
 }  // namespace hob::mpi::helper

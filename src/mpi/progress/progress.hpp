@@ -32,17 +32,29 @@ inline bool blocking_needs_care() {
 /// Around a call that blocks inside the MPI library: where there is a helper, it works meanwhile.
 class Blocking {
  public:
-  Blocking() : noted_(own_progress.has_helper) {
-    if (HOB_UNLIKELY(noted_)) helper::enter();
-  }
+  Blocking() : calls_(own_progress.has_helper ? helper::enter() : nullptr) {}
   ~Blocking() {
-    if (HOB_UNLIKELY(noted_)) helper::leave();
+    if (HOB_UNLIKELY(calls_ != nullptr)) helper::leave(*calls_);
   }
   Blocking(const Blocking&) = delete;
   Blocking& operator=(const Blocking&) = delete;
 
  private:
-  bool noted_;
+  std::atomic<int>* calls_;
+};
+
+/// The same in what wrappers have for programs with several threads.
+class BlockingThread {
+ public:
+  BlockingThread() : calls_(own_progress.has_helper ? helper::enter_here() : nullptr) {}
+  ~BlockingThread() {
+    if (calls_ != nullptr) helper::leave(*calls_);
+  }
+  BlockingThread(const BlockingThread&) = delete;
+  BlockingThread& operator=(const BlockingThread&) = delete;
+
+ private:
+  std::atomic<int>* calls_;
 };
 
 /// Around a call that blocks in any way but the ones that Hob can take apart: where nothing else

@@ -22,6 +22,10 @@ struct OwnProgress {
   /// things while threads of the program are blocked inside the library.
   bool has_helper = false;
 
+  /// Something has been under way that only Hob can advance. Until then, a thread that blocks pays
+  /// for no fence: whoever sets this pays for all threads.
+  std::atomic<bool> was_under_way{false};
+
   /// Hob's callback in the library's progress: whether there is to be one, and is; and whether
   /// MPICH's MPI_Finalize first waits until it is done, as for all that MPIX_Async_start has
   /// started.
@@ -37,6 +41,14 @@ struct OwnProgress {
 };
 /// Of this process.
 inline constinit OwnProgress own_progress;
+
+namespace helper {
+
+/// How many calls of this thread are blocked inside the library; null before the first one.
+inline thread_local std::atomic<int>* own_calls __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+}  // namespace helper
 
 /// Who is inside the library, while calls are watched.
 inline constinit overlap::Presence presence;

@@ -20,7 +20,7 @@ import sys
 
 import plan
 from calls import Call, adapted, extensions, shares_hook, short
-from overlap_calls import COMPLETED, guarded, sends_batches, thin
+from overlap_calls import COMPLETED, bytes_started, guarded, is_concerned, sends_batches, thin
 from rest_calls import at_rest, only_counted
 from thread_calls import alone_among_threads, direct_and_noted
 
@@ -110,10 +110,23 @@ def may_block(call):
     return not (row.local or row.patient or row.polls or plan.is_start(call.parameters))
 
 
+def seen_communicators(call):
+    """The parameters that may be MPI_COMM_WORLD, which is another one where there are ghosts."""
+    return [
+        name
+        for _declaration, name, kind, direction in call.parameters
+        if kind == "COMMUNICATOR" and direction == "in" and not call.row.whole_world
+    ]
+
+
 def awake(call, among_threads, go_on):
     """C++ of what is most frequent where a call is not the library's alone: it goes on to Hob's own part."""
     row = call.row
     elsewhere = ["overlap_thread::announces_calls()"]
+    if is_concerned(call):
+        elsewhere.append(f"overlap_thread::may_be_large({bytes_started(call)})")
+    if seen_communicators(call):
+        elsewhere.append("world_is_smaller")
     if sends_batches(call):
         elsewhere.append("batched::any()")
     if row.counted or row.only_tracked:
@@ -158,9 +171,7 @@ def before_hob(call):
         test = " && ".join(t for t in ("tracking_off()", row.untracked) if t)
         lines.append(f"  if (HOB_LIKELY({test})) return {call.native};")
     # Also in calls that the program makes from inside the library (error handlers, attribute copies).
-    for _declaration, name, kind, direction in call.parameters:
-        if kind == "COMMUNICATOR" and direction == "in" and not row.whole_world:
-            lines.append(f"  {name} = as_program_sees({name});")
+    lines += [f"  {name} = as_program_sees({name});" for name in seen_communicators(call)]
     if not row.always:
         lines.append(pass_on(call))
     lines += poll_again(call)

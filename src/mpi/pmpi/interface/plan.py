@@ -308,9 +308,14 @@ for name in ("Send", "Ssend", "Rsend"):
     )
 CALLS.add("Bsend", "patient", untracked="")
 CALLS.add("Mrecv Imrecv", "wide")
-for name in ("Isend", "Issend", "Irsend"):
-    CALLS.add(name, "wide", untracked="", native_if="nothing_under_way()")
-CALLS.add("Ibsend", "", untracked="", native_if="nothing_under_way()")
+for name in ("Isend", "Issend", "Irsend", "Ibsend"):
+    CALLS.add(
+        name,
+        "" if name == "Ibsend" else "wide",
+        untracked="",
+        native_if="nothing_under_way()",
+        among_threads="nothing_under_way()",
+    )
 
 # Extensions: MPIX_Y is X_Y here. Libraries differ in what they have; what is not here is in
 # LEFT_EXTENSIONS.

@@ -1,6 +1,6 @@
 """C++ of the first thing that a wrapper asks: whether the call is the library's alone."""
 
-from overlap_calls import is_watched_start
+from overlap_calls import bytes_started, is_concerned, is_watched_start
 from thread_calls import has_parameter
 
 
@@ -18,7 +18,9 @@ def at_rest(call):
     """C++ that is true if a call is the library's alone, asked for the most frequent case first; "" if that is not known
     so soon."""
     row, tests = call.row, ["at_rest()"]
-    if is_watched_start(call):
+    if is_concerned(call):
+        tests.append(f"!overlap_thread::may_be_large({bytes_started(call)})")
+    elif is_watched_start(call):
         return ""
     if row.counted:
         tests.append(only_counted(call, "untracked_windows.last"))

@@ -33,7 +33,7 @@ def without_hob(call, acquire):
     return [
         "{",
         *(["  const p2p::DirectCall direct_call;"] if direct_call else []),
-        *(["  const Blocking blocking;"] if blocks else []),
+        *(["  const BlockingThread blocking;"] if blocks else []),
         *(["  AcquireIfUnwound acquire;"] if acquire else []),
         f"  const int hob_result = {call.native};",
         *(["  acquire.returned = true;", f"  {acquire}"] if acquire else []),
