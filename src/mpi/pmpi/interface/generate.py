@@ -126,7 +126,7 @@ def awake(call, among_threads, go_on):
     if is_concerned(call):
         elsewhere.append(f"overlap_thread::may_be_large({bytes_started(call)})")
     if seen_communicators(call):
-        elsewhere.append("world_is_smaller")
+        elsewhere.append("program_world.is_smaller")
     if sends_batches(call):
         elsewhere.append("batched::any()")
     if row.counted or row.only_tracked:
@@ -340,7 +340,8 @@ def thin_wrapper(call):
 
 def wrapper(call):
     row = call.row
-    if row.untracked is not None or row.native_if or row.counted or row.only_tracked:
+    own_ways = row.native_if or row.among_threads or row.counted or row.only_tracked
+    if row.untracked is not None or own_ways:
         # Hob's part is a function of its own: no registers are saved for it in the wrapper.
         quick = row.quick and not call.large  # its hook has the plain types
         rest = f"{call.returns} long_{short(call.name)}({call.declaration})"
