@@ -25,6 +25,7 @@ class Channel final : public CompletionObserver {
   /// A watched receive that went to the library is complete. Takes the gate, unless this thread has
   /// it.
   void completed(std::uint64_t ticket, bool freed) override;
+  bool may_end() const override { return true; }
 
   /// Receives at the library, as far as is known.
   std::uint64_t at_library() const { return outstanding + sampler.unseen(); }
@@ -123,6 +124,7 @@ class Channel final : public CompletionObserver {
    public:
     explicit Sentinel(Channel& of) : channel_(of) {}
     void completed(std::uint64_t, bool) override;
+    bool may_end() const override { return true; }
 
    private:
     Channel& channel_;

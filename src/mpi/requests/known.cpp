@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi::requests {
@@ -75,7 +76,7 @@ void forget_any(MPI_Request handle) { take(handle); }
 Watch take_watch(MPI_Request handle, KnownHandle* entry) {
   if (!entry || entry->operation || !entry->observer) return {handle, 0, nullptr, 0};
   if (!many_threads) return {handle, entry->watch, nullptr, 0};
-  const Watch taken{handle, entry->watch, entry->observer, entry->cookie};
+  const Watch taken{handle, entry->watch, entry->observer, entry->cookie, entry->asked};
   if (last_of(*entry)) end_watch(*entry, handle);
   return taken;
 }
@@ -105,7 +106,8 @@ void notify_complete(MPI_Request handle, std::uint64_t last, bool failed) {
 void put_back(Watch& watch, bool unwound) {
   CompletionObserver* const observer = std::exchange(watch.observer, nullptr);
   if (!observer) return;
-  if (!unwound) try {
+  const bool ends = watch.asked >= tuning::kAsksPerWatch && observer->may_end();
+  if (!unwound && !ends) try {
       const std::lock_guard guard(registry().lock);
       KnownHandle& entry = registry().table.at(handle_bits(watch.handle));
       if (entry.observer == &nobody && observer == &nobody) {
@@ -114,8 +116,11 @@ void put_back(Watch& watch, bool unwound) {
       }
       if (!entry.operation && !entry.observer) {
         begins(watch.handle);
-        entry = {
-            .key = entry.key, .observer = observer, .cookie = watch.cookie, .watch = watch.number};
+        entry = {.key = entry.key,
+                 .observer = observer,
+                 .cookie = watch.cookie,
+                 .watch = watch.number,
+                 .asked = watch.asked + 1};
         return;
       }
     } catch (const std::bad_alloc&) {

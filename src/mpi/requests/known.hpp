@@ -74,6 +74,7 @@ struct Watch {
   std::uint64_t number;          ///< 0: not watched
   CompletionObserver* observer;  ///< taken out of the table; null: it is still there
   std::uint64_t cookie;
+  std::uint32_t asked = 0;  ///< so often before this call
 };
 
 /// Under the registry's lock; `entry` is what is known of the handle, or null.
@@ -88,8 +89,9 @@ void notify_complete(Watch& watch, bool failed = false);
 /// another request that has the handle now.
 void notify_complete(MPI_Request handle, std::uint64_t last, bool failed = false);
 
-/// The call ends: a request that is not complete is watched as before. `unwound`: by an exception,
-/// so that it is unknown which ones are complete.
+/// The call ends: a request that is not complete is watched as before, unless it was asked for too
+/// often and its watch may end. `unwound`: by an exception, so that it is unknown which ones are
+/// complete.
 void put_back(Watch& watch, bool unwound);
 
 /// The watch of the one request of a call.

@@ -103,6 +103,10 @@ class CompletionObserver {
   /// As Operation::is_acquire().
   virtual bool is_acquire() const { return true; }
 
+  /// Whether a watch may end before its request is complete, as if the program had freed it: in
+  /// programs with several threads, a poll of a watched request takes three times as long.
+  virtual bool may_end() const { return false; }
+
  protected:
   ~CompletionObserver() = default;
 };

@@ -95,6 +95,7 @@ void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cooki
       entry.cookie = cookie;
       entry.watch = ++registry().watches;
       entry.pooled = false;
+      entry.asked = 0;
       entry.more = 0;
     }
   }

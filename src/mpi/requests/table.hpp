@@ -26,6 +26,7 @@ struct KnownHandle {
   std::uint64_t cookie = 0;                ///< the observer's
   std::uint64_t watch = 0;                 ///< numbers the watches; 0: not watched
   bool pooled = false;                     ///< the handle belongs to Hob's pool
+  std::uint32_t asked = 0;  ///< with several threads: by calls that did not complete it
   /// Further requests alive with this handle, from whose completion nothing is learned: libraries
   /// give all requests that are complete from the start one handle.
   std::uint32_t more = 0;

@@ -42,6 +42,8 @@ struct Listener : CompletionObserver {
     (freed ? lost : heard).push_back(cookie);
   }
   bool is_acquire() const override { return false; }
+  bool may_end() const override { return ends; }
+  bool ends = false;
 };
 
 /// A request of the library's own.
@@ -439,6 +441,31 @@ TEST_F(RequestsOfThreads, WhatATestLeavesIsWatchedAsBefore) {
   EXPECT_GT(tests, 1);
   EXPECT_EQ(listener.heard, (std::vector<std::uint64_t>{0, 1}));
   EXPECT_TRUE(listener.lost.empty());
+}
+
+// Programs poll one receive a million times; in a watch that ends, nothing else is lost than its
+// depth.
+TEST_F(RequestsOfThreads, AWatchThatMayEndDoesSoAfterManyPolls) {
+  for (const bool ends : {false, true}) {
+    constexpr int kPolls = 1000;
+    fake::hold_requests(kPolls);
+    Listener listener;
+    listener.ends = ends;
+    MPI_Request request = library_request(win_);
+    requests::watch(request, listener, 7);
+    int flag = 0, polls = 0, seen = 0;
+    for (; !flag; ++polls) {
+      seen += watched(request);
+      MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    }
+    EXPECT_GE(polls, kPolls);
+    if (ends)
+      EXPECT_LT(seen, 100);
+    else
+      EXPECT_EQ(seen, polls);
+    EXPECT_EQ(listener.lost.size(), ends ? 1u : 0u);
+    EXPECT_EQ(listener.heard.size(), ends ? 0u : 1u);
+  }
 }
 
 TEST_F(RequestsOfThreads, AfterAnExceptionNobodyKnowsWhatIsComplete) {

@@ -180,12 +180,13 @@ CALLS.add("Cancel", "hook local checked")
 CALLS.add(
     "Request_free Start Startall", "hook local checked", first="requests::state.inactive.forget()"
 )
-CALLS.add(
-    """
-    Recv_init Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
-    """,
-    "hook patient",
-)
+CALLS.add("Recv_init Isendrecv Isendrecv_replace", "hook patient")
+for name, count in (("Sendrecv", "recvcount"), ("Sendrecv_replace", "count")):
+    CALLS.add(
+        name,
+        "hook patient",
+        among_threads=f"!compares_incoming() && p2p::receives_directly({count}, source, comm)",
+    )
 # Functions of the program's that the library will call.
 CALLS.add(
     """
