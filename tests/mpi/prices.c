@@ -178,7 +178,8 @@ typedef struct {
   int together; /* all ranks do it */
 } Operation;
 
-/* A receive that is pending all the time, of the first ones, all of which Hob watches... */
+/* A receive that is pending all the time, of the first ones, all of which Hob watches; with several
+ * threads, until they were polled in vain some times... */
 static const Operation polls[] = {
     {"Test, not complete, watched", nothing, test_pending, nothing, 0},
     {"Testany of 2, not complete, watched", nothing, testany_pending, nothing, 0},
