@@ -1,6 +1,7 @@
 """A program under its launcher with Hob, from the command to the page, as a user does it."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -73,13 +74,13 @@ class EndToEnd(unittest.TestCase):
     def tearDownClass(cls):
         cls.scratch.cleanup()
 
-    def start(self, name, *options):
+    def start(self, name, *options, ranks=RANKS):
         """One run with everything cached; its report."""
         out = self.directory / f"{name}.json"
         status, printed, err = hob(
             "run",
             "-n",
-            RANKS,
+            ranks,
             "--json",
             out,
             "--set",
@@ -89,7 +90,7 @@ class EndToEnd(unittest.TestCase):
             **AS_ROOT,
         )
         self.assertEqual(status, 0, err)
-        for rank in range(RANKS):
+        for rank in range(ranks):
             self.assertIn(f"rank {rank}: 0 wrong", printed)
         return json.loads(out.read_text()), err
 
@@ -109,6 +110,15 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(report["program"]["ranks"], RANKS)
         self.assertEqual([each["node"] for each in served], list(range(RANKS)))
         self.assertGreater(sum(each["redirected"] for each in served), 0)
+
+    def test_overlap_stays_off_where_a_node_has_more_ranks_than_processors(self):
+        processors = os.sysconf("SC_NPROCESSORS_ONLN")
+        if not 2 <= processors <= 8:
+            self.skipTest("so many ranks would take long")
+        for ranks, more in ((2, False), (processors + 1, True)):
+            report, _ = self.start("mpich5", ranks=ranks)
+            for rank in report["ranks"]:
+                self.assertEqual("more ranks than processors" in rank["overlap"]["reason"], more)
 
     def test_quiet_prints_nothing(self):
         _, err = self.start(next(iter(mpis())), "--quiet")

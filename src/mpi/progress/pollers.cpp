@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi/pmpi/wrapper.hpp"
+#include "mpi/progress/state.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -186,13 +186,13 @@ bool Thread::current(Tasks& tasks) {
 
 void Thread::poll(ProgressTask& task, int changed) {
   task.depth_.store(ProgressTask::kAwake, std::memory_order_relaxed);
-  task.roused_.store(false, std::memory_order_seq_cst);
+  task.roused_.store(0, std::memory_order_seq_cst);
   const ProgressTask::Rest rest = task.poll_(changed);
   task.sockets_ = rest.sockets;
   std::uint64_t ns = rest.ns;
   task.depth_.store(rest.depth, std::memory_order_seq_cst);
   // A rouse() during the poll wakes nothing, and the poll may have missed its cause.
-  if (task.roused_.load(std::memory_order_seq_cst))
+  if ((task.roused_.load(std::memory_order_seq_cst) & ((2U << rest.depth) - 1)) != 0)
     ns = ns == ProgressTask::kUntilRoused ? 0 : std::min(ns, tuning::kRousedWithinNs);
   task.due_ns_ = ns == ProgressTask::kUntilRoused ? ns : monotonic_nanoseconds() + ns;
 }
@@ -234,7 +234,7 @@ int Thread::sleep(const Tasks& tasks, std::uint32_t seen) {
 void ProgressTask::add() { progress_thread::own.add(*this); }
 
 void ProgressTask::rouse(Depth least) {
-  roused_.store(true, std::memory_order_seq_cst);
+  roused_.fetch_or(1U << least, std::memory_order_seq_cst);
   if (depth_.load(std::memory_order_seq_cst) < least) return;
   depth_.store(kAwake, std::memory_order_seq_cst);
   progress_thread::own.wake();

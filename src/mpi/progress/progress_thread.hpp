@@ -73,7 +73,7 @@ class ProgressTask {
   Poll poll_;
   std::atomic<State> state_{State::none};
   std::atomic<Depth> depth_{kAwake};
-  std::atomic<bool> roused_{false};  ///< since the last poll began
+  std::atomic<unsigned> roused_{0};  ///< since the last poll began: a bit for each depth
   // Of the thread.
   std::uint64_t due_ns_ = 0;
   os::Sockets* sockets_ = nullptr;

@@ -102,9 +102,12 @@ TEST(ProgressThread, AChildOfForkHasNeitherThreadNorTasks) {
   if (child == 0) {
     const bool none = !task.registered() && threads() == 0;
     task.end();
-    task.start();  // has its own
-    const bool again = task.registered();
+    bool again = true;
+#if !defined(__SANITIZE_THREAD__)  // which lets no child of a program with threads make another
+    task.start();                  // has its own
+    again = task.registered();
     task.end();
+#endif
     ::_exit(none && again ? 0 : 1);
   }
   int status = -1;
@@ -132,9 +135,9 @@ constexpr std::uint64_t kLongNs = 600'000'000'000;
 TEST(ProgressThread, WhoRousesATaskDuringItsPollIsHeard) {
   polls = 0;
   ProgressTask task([](int) -> Rest {
-    if (polls.load() < 3) self->rouse(ProgressTask::kLong);
+    if (polls.load() < 3) self->rouse(ProgressTask::kLonger);
     count();
-    return polls.load() % 2 == 0 ? Rest{} : Rest{.ns = kLongNs, .depth = ProgressTask::kShort};
+    return polls.load() % 2 == 0 ? Rest{} : Rest{.ns = kLongNs, .depth = ProgressTask::kLonger};
   });
   self = &task;
   task.start();
@@ -146,10 +149,12 @@ TEST(ProgressThread, WhoRousesATaskDuringItsPollIsHeard) {
 TEST(ProgressThread, ARestEndsByWhoRousesAsDeepAsThat) {
   polls = 0;
   ProgressTask task([](int) -> Rest {
+    self->rouse(ProgressTask::kLong);  // during the poll neither
     count();
     return {.ns = kLongNs, .depth = ProgressTask::kLonger};
   });
   ProgressTask other(poll<0>);
+  self = &task;
   task.start();
   other.start();
   await(1);
