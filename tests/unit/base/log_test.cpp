@@ -9,7 +9,7 @@ namespace {
 class Log : public ::testing::Test {
  protected:
   void TearDown() override {
-    limit = Level::warn;
+    output.limit = Level::warn;
     set_rank(-1);
   }
   static std::string said_by(void (*speak)()) {
@@ -26,16 +26,16 @@ TEST_F(Log, WordsAreThoseOfTheSetting) {
 }
 
 TEST_F(Log, ALevelIncludesThoseBeforeIt) {
-  limit = Level::info;
+  output.limit = Level::info;
   EXPECT_TRUE(on(Level::warn));
   EXPECT_TRUE(on(Level::info));
   EXPECT_FALSE(on(Level::debug));
-  limit = Level::off;
+  output.limit = Level::off;
   EXPECT_FALSE(on(Level::warn));
 }
 
 TEST_F(Log, ALineSaysRankAndLevel) {
-  limit = Level::debug;
+  output.limit = Level::debug;
   set_rank(3);
   EXPECT_EQ(said_by([] { line(Level::debug, "window {} is {}", 1, "bypassed"); }),
             "hob: [rank 3] debug: window 1 is bypassed\n");

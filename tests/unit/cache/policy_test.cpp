@@ -36,6 +36,7 @@ class FakeEngine {
   // What policies ask.
   Entry& entry(std::uint32_t e) { return entries_[e]; }
   std::uint64_t now() const { return now_; }
+  std::uint64_t dropped_at() const { return 0; }
   bool live(std::uint32_t e) const { return entries_[e].birth != 0 && !dropped_.count(e); }
   StoreType& store() { return store_; }
   bool fits(std::uint64_t bytes) { return store_.fits(bytes); }
