@@ -26,4 +26,15 @@ std::span<const Place> PhaseLog::sorted() {
   return places;
 }
 
+void PhaseLog::sample(std::vector<Place>& into) const {
+  into.clear();
+  for (const Place& place : log_.places) {
+    // The product's upper bits depend on all bits of the place.
+    const std::uint64_t mixed = (place.displacement() + place.target()) * 0x9e3779b97f4a7c15;
+    if (mixed > ~std::uint64_t{0} / kSampled) continue;
+    into.push_back(place);
+  }
+  std::sort(into.begin(), into.end(), [](const Place& a, const Place& b) { return a.before(b); });
+}
+
 }  // namespace hob::recall

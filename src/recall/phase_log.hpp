@@ -26,12 +26,23 @@ class PhaseLog {
     log_.places.push_back(Place(target, displacement, bytes, log_.places.size()));
   }
 
-  /// There were more places than may be kept: the log is not a whole phase.
+  /// So many places are kept from now on.
+  void keep(std::size_t most) { most_ = most; }
+  /// Not all places of this phase are kept.
+  void give_up() { overflowed_ = true; }
+  /// There were more places than may be kept, or some were left out: the log is not a whole phase.
   bool overflowed() const { return overflowed_; }
   std::size_t size() const { return log_.places.size(); }
+  /// The places as they were read.
+  std::span<const Place> places() const { return log_.places; }
 
   /// The places in the order of records, without those that lie within another one.
   std::span<const Place> sorted();
+
+  /// About one in kSampled of the places, in the order of records: the same ones of the same
+  /// places, in whatever order these were read.
+  static constexpr std::uint64_t kSampled = 8;
+  void sample(std::vector<Place>& into) const;
 
   void clear() {
     log_.places.clear();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "pay/backoff.hpp"
 #include "pay/budget.hpp"
@@ -29,6 +30,9 @@ struct Prices {
   std::uint64_t longest = 0;  ///< stretch in which the bytes between places may be fetched, too
   bool measured = true;       ///< false: no gets with a common wait were measured
   bool rate_seen = true;      ///< false: nor of bytes that are fetched unasked
+  /// Places. More become too old before they are asked for.
+  std::uint32_t at_once = ~std::uint32_t{0};
+  bool scatters = true;  ///< false: no get of scattered places may be made
 
   /// Of recalling places of a target that have `bytes` bytes in a stretch of `from_to` bytes, by
   /// one get of the stretch or by one of the places alone. The time of the places' own bytes is
@@ -37,6 +41,7 @@ struct Prices {
     return latency + static_cast<double>(from_to - std::min(bytes, from_to)) * far_byte;
   }
   double scatter(std::uint64_t places) const {
+    if (!scatters) return std::numeric_limits<double>::infinity();
     return scattered + first + static_cast<double>(places) * each;
   }
   bool span_is_cheaper(std::uint64_t places, std::uint64_t bytes, std::uint64_t from_to) const {
@@ -92,11 +97,14 @@ class Policy {
   /// The time that a phase with `waits` waits of the program spares if `places` places of it are
   /// recalled, less what recalling takes; above 0 only where that is clear. Of several gets before
   /// one wait only the issue is spared. A recalled byte is copied once more than another. `added`:
-  /// how much longer the get takes that brings the places than the program's own.
+  /// how much longer the get takes that brings the places than the program's own. `took`: what
+  /// these places took when they were not recalled, blocks of readahead that brought several of
+  /// them included; no more can be spared.
   static double gain(const Prices& price, std::uint32_t places, std::uint32_t waits,
-                     std::uint64_t bytes, double added) {
+                     std::uint64_t bytes, double added,
+                     double took = std::numeric_limits<double>::infinity()) {
     const double trips = std::min(places, waits != 0 ? waits - 1 : 0);
-    const double spared = trips * price.latency + (places - trips) * price.issue;
+    const double spared = std::min(trips * price.latency + (places - trips) * price.issue, took);
     const double copies = static_cast<double>(bytes) * price.per_byte;
     const double doubt = price.measured                          ? kClearly
                          : price.rate_seen || price.longest == 0 ? kPerhaps
@@ -115,13 +123,16 @@ class Policy {
   void forgone(double first, double longer) {
     forgone_ += std::clamp(longer, 0.0, kOfFirst * first);
   }
-  /// Whether to make that get although the present phase does not gain by it: as soon as the phases
-  /// without it have lost as much.
+  /// Of what that get costs, so much must come back in the phase that makes it, else it waits:
+  static constexpr double kAtOnce = 0.75;  // chosen
+  /// until the phases without it have lost as much.
   bool invests(double first) const { return forgone_ >= first; }
 
  private:
   static constexpr double kShare = 0.1;     ///< of the bytes that the program reads
   static constexpr double kClearly = 1.25;  ///< chosen
+  /// Recording takes some time of each phase, with recalled places and without.
+  static constexpr double kWorth = 0.95;  ///< chosen
   /// For prices that are not measured: phases with and without recalling are compared, and the
   /// first get of a stretch shows the price of its bytes.
   static constexpr double kPerhaps = 0.5, kAtFirst = 0.25;
@@ -145,7 +156,7 @@ class Policy {
 
   void compare() {
     comparing_ = 0;
-    if (with_.median() <= without_.median()) {
+    if (with_.median() <= kWorth * without_.median()) {
       trial_.paid();
       until_comparison_ = comparisons_.next();
     } else {

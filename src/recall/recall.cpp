@@ -1,6 +1,7 @@
 #include "recall/recall.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -12,8 +13,18 @@ constexpr std::uint32_t kAttempts = 8;
 /// Misses that the phase's record does not contain. If fewer of its places were used, the phase may
 /// be like another record.
 constexpr std::uint32_t kForeign = 4;
-/// Places of a log that are looked up to find the record that it is like.
-constexpr std::size_t kSample = 16;
+/// A phase with recalled places that took so much longer than the last one without was slower.
+constexpr double kSlower = 1.25;
+/// Phases ago at most, that one was which came once and is looked at by attempts.
+constexpr std::uint64_t kRecent = 4;
+/// Each of so many recalled places takes twice as long, since they do not fit into a core's caches:
+/// measured 0.18 us for 1,000, 0.31 for 30,000, 0.6 for 100,000.
+constexpr double kTwiceAsLong = 50'000;
+/// Places of a log that are looked up to find the record that it is like, and of these the first,
+/// after which none is found for a record that is another.
+constexpr std::size_t kSample = 16, kFirstOfSample = 4;
+/// Places that may be looked at in vain for each get that was missing. Chosen: as many nanoseconds.
+constexpr std::uint64_t kLooksEach = 8;
 
 }  // namespace
 
@@ -26,6 +37,7 @@ bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64
       return true;
     }
     if (++foreign_ < kForeign || used_ >= foreign_ || attempts_ >= kAttempts) return false;
+    if (recalled_ != 0 && 2 * used_ >= recalled_) return false;  // right, but it lacks places
     leave_wrong_one();
   }
   if (attempts_ >= kAttempts) return false;
@@ -33,6 +45,9 @@ bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64
   const std::uint32_t expected = previous_ == kNone ? kNone : records_[previous_].next;
   std::uint32_t found = kNone, candidates = 0;
   for (std::uint32_t i = 0; i < records_.size(); ++i) {
+    // In programs in which nothing comes again, this is done for nothing.
+    const bool recent = records_[i].last_phase + kRecent >= phase_;
+    if (!records_[i].came_again && !recent && i != expected) continue;
     if (records_[i].find(target, displacement, bytes) == kNone) continue;
     ++candidates;
     if (found == kNone || i == expected ||
@@ -67,7 +82,22 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
   if (records_.empty()) [[likely]]
     return {};
   if (!policy_.recalls() || !match(target, displacement, bytes)) return {};
+  // What was not worth it for some places will hardly be for one fewer.
+  if (looked_in_vain_ > kLooksEach * log_.size()) return {};
   Record& record = records_[current_];
+  const Record::Range range = all ? Record::Range{0, record.size()} : record.of(target);
+  try {
+    return choose_of(record, target, displacement, bytes, range, most, prices);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+std::span<const std::uint32_t> Recall::choose_of(Record& record, std::uint32_t target,
+                                                 std::uint64_t displacement, std::uint64_t bytes,
+                                                 Record::Range range, std::uint64_t most,
+                                                 Prices& prices) {
+  if (record.skips != 0) return {};
   const bool everything = record.trusted && !cautious_;
   if (!everything) {
     if (2 * used_ < recalled_) return {};
@@ -75,59 +105,61 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
   }
   const double affordable = policy_.affordable();
   if (affordable <= 0 && !everything) return {};
-  const Record::Range range = all ? Record::Range{0, record.size()} : record.of(target);
   const bool sure = affordable <= 0;  // only places that came each time
-  std::uint64_t sum = 0;
-  try {
-    chosen_.clear();
-    for (std::uint32_t i = range.first; i < range.end; ++i) {
-      const Place& place = record[i];
-      if (place.is(Place::kRecalled) || place.is(Place::kAsked)) continue;
-      if (place.is(Place::kFresh) && (sure || !record.newcomers_return)) continue;
-      if (sure && place.is(Place::kAbsent)) continue;
-      chosen_.push_back(i);
-      sum += place.bytes();
-    }
-  } catch (const std::bad_alloc&) {
-    return {};
+  looked_in_vain_ += range.end - range.first;
+  chosen_.clear();
+  for (std::uint32_t i = range.first; i < range.end; ++i) {
+    const Place& place = record[i];
+    if (place.is(Place::kRecalled) || place.is(Place::kAsked)) continue;
+    if (place.is(Place::kFresh) && (sure || !record.newcomers_return)) continue;
+    if (sure && place.is(Place::kAbsent)) continue;
+    chosen_.push_back(i);
   }
-  const auto gain = [&](double longer) {
-    return Policy::gain(prices, static_cast<std::uint32_t>(chosen_.size()), record.completions, sum,
-                        longer);
-  };
-  double longer = added(target, displacement, bytes, prices);
-  if (prices.first != 0) {
-    Prices later = prices;
-    later.first = 0;
-    if (const double then = added(target, displacement, bytes, later); gain(then) > 0) {
-      if (without_first_ == 0) at_best_ = Policy::at_best(prices, chosen_.size(), sum);
-      without_first_ = prices.first;
-      if (everything && policy_.invests(prices.first)) {
-        prices = later;
-        longer = then;
-      }
-    }
-  }
-  if (gain(longer) <= 0) return {};
-  std::size_t count = chosen_.size();
-  if (!everything && count > amount_) {
+  if (!everything) most = std::min(most, static_cast<std::uint64_t>(affordable));
+  if (const std::uint32_t at_once = everything ? prices.at_once : amount_;
+      chosen_.size() > at_once) {
     const auto sooner = [&](std::uint32_t a, std::uint32_t b) {
       return record[a].order() < record[b].order();
     };
-    count = amount_;
-    std::nth_element(chosen_.begin(), chosen_.begin() + static_cast<std::ptrdiff_t>(count),
-                     chosen_.end(), sooner);
-    std::sort(chosen_.begin(), chosen_.begin() + static_cast<std::ptrdiff_t>(count));
-    most = std::min(most, static_cast<std::uint64_t>(affordable));
-  } else if (!everything) {
-    most = std::min(most, static_cast<std::uint64_t>(affordable));
+    std::nth_element(chosen_.begin(), chosen_.begin() + at_once, chosen_.end(), sooner);
+    chosen_.resize(at_once);
+    std::sort(chosen_.begin(), chosen_.end());
   }
+  // A dear first get is not made for places that may not come again.
+  prices.scatters = everything || prices.first == 0;
+  std::uint64_t sum = 0;
+  for (const std::uint32_t index : chosen_) sum += record[index].bytes();
+  const auto count = static_cast<std::uint32_t>(chosen_.size());
+  // Places that come for the first time will be trips, even where blocks of readahead brought them.
+  const double others = record.newcomers * prices.latency;
+  double took = std::numeric_limits<double>::infinity();
+  if (record.took != 0)
+    took = std::max(record.took - others - keeping(record.size()), 0.0) * count / record.size();
+  const auto gain = [&](double longer) {
+    return Policy::gain(prices, count, record.completions, sum, longer, took);
+  };
+  if (everything && prices.first != 0) {
+    Prices later = prices;
+    later.first = 0;
+    const double then = gain(added(target, displacement, bytes, later));
+    if (then > 0) {
+      if (without_first_ == 0) at_best_ = Policy::at_best(prices, chosen_.size(), sum) + others;
+      without_first_ = prices.first;
+    }
+    prices.scatters =
+        then > 0 && (policy_.invests(prices.first) || then > Policy::kAtOnce * prices.first);
+    if (prices.scatters) first_paid_ = std::exchange(prices.first, 0);
+  }
+  const double longer = added(target, displacement, bytes, prices);
+  if (gain(longer) <= 0) return {};
   sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    sum += record[chosen_[i]].bytes();
-    if (sum > most) count = i;
+  std::size_t fits = 0;
+  for (; fits < chosen_.size(); ++fits) {
+    sum += record[chosen_[fits]].bytes();
+    if (sum > most) break;
   }
-  return {chosen_.data(), count};
+  looked_in_vain_ -= range.end - range.first;
+  return {chosen_.data(), fits};
 }
 
 /// How much longer it takes to fetch the chosen places than the program's own bytes, which travel
@@ -155,6 +187,12 @@ double Recall::added(std::uint32_t target, std::uint64_t displacement, std::uint
   return std::max(sum, 0.0);
 }
 
+/// What so many recalled places take beside the get that brings them, their hits included.
+double Recall::keeping(std::uint64_t places) const {
+  const auto count = static_cast<double>(places);
+  return config_.least_each * (1 + count / kTwiceAsLong) * count;
+}
+
 std::uint64_t Recall::used(std::uint64_t tag) {
   if (tag >> 32 != phase_ || current_ == kNone) return 0;
   Place& place = records_[current_][static_cast<std::uint32_t>(tag) - 1];
@@ -166,9 +204,10 @@ std::uint64_t Recall::used(std::uint64_t tag) {
 
 bool Recall::reads_recalled() const {
   if (!recording_ || !policy_.recalls()) return false;
-  std::uint32_t like = current_;
-  if (like == kNone && previous_ != kNone && attempts_ < kAttempts) like = records_[previous_].next;
-  return like != kNone && records_[like].trusted && !(like == current_ && cautious_);
+  if (current_ != kNone) return recalled_ != 0 && records_[current_].trusted;
+  if (previous_ == kNone || attempts_ >= kAttempts) return false;
+  const std::uint32_t expected = records_[previous_].next;
+  return expected != kNone && records_[expected].was_recalled;
 }
 
 void Recall::phase_ended(bool learning) noexcept {
@@ -176,20 +215,29 @@ void Recall::phase_ended(bool learning) noexcept {
     close_phase(learning);
   } catch (const std::bad_alloc&) {
     records_.clear();
+    seen_.clear();
+    previous_ = kNone;
   }
+  log_.keep(config_.most_places);
   begin_phase();
 }
 
 /// The record that contains most places of a log; kNone if none contains half of them.
-std::uint32_t Recall::alike(std::span<const Place> log) const {
+/// `same`: places of as many bytes, not parts of longer ones.
+std::uint32_t Recall::alike(std::span<const Place> log, const std::vector<Record>& records,
+                            bool same) {
   if (log.empty()) return kNone;
   const std::size_t step = std::max<std::size_t>(log.size() / kSample, 1);
   std::uint32_t best = kNone;
   std::size_t most = 0;
-  for (std::uint32_t r = 0; r < records_.size(); ++r) {
+  for (std::uint32_t r = 0; r < records.size(); ++r) {
     std::size_t found = 0, looked = 0;
-    for (std::size_t i = 0; i < log.size(); i += step, ++looked)
-      found += records_[r].find(log[i].target(), log[i].displacement(), log[i].bytes()) != kNone;
+    for (std::size_t i = 0; i < log.size(); i += step, ++looked) {
+      if (looked == kFirstOfSample && found == 0) break;
+      const std::uint32_t at =
+          records[r].find(log[i].target(), log[i].displacement(), log[i].bytes());
+      found += at != kNone && (!same || records[r][at].bytes() == log[i].bytes());
+    }
     if (2 * found > looked && found > most) {
       most = found;
       best = r;
@@ -205,60 +253,102 @@ void Recall::close_phase(bool learning) {
     return;
   }
   if (log_.size() == 0 && current_ == kNone) return;  // no phase, since nothing was read
-  std::uint64_t asked_bytes = 0, vain = vain_elsewhere_;
-  std::uint64_t asked = used_;
+  spent_ += keeping(used_);
+  PhaseSum sum{.places = used_ + log_.size(),
+               .used = used_,
+               .vain_bytes = vain_elsewhere_,
+               .spent = spent_,
+               .learning = learning};
+  for (const Place& place : log_.places()) sum.asked_bytes += place.bytes();
   if (log_.overflowed()) {
-    if (current_ != kNone) vain += records_[current_].abandon();
+    sum.learning = true;  // its gets were not all timed
+    if (current_ != kNone) sum.vain_bytes += records_[current_].abandon();
     follow(kNone);
   } else {
-    const std::span<const Place> log = log_.sorted();
-    for (const Place& place : log) asked_bytes += place.bytes();
-    asked += log.size();
-    if (current_ == kNone) current_ = alike(log);
-    if (current_ == kNone) {
-      if (log.size() > 1)
-        add_record(log);
-      else
-        follow(kNone);
-    } else {
-      Record& record = records_[current_];
-      record.mark(log, rest_);
-      const Record::Outcome outcome = record.close(rest_, policy_.affordable() <= 0);
-      settle(record, outcome);
-      asked_bytes = std::max(asked_bytes, outcome.asked_bytes);
-      vain += outcome.vain_bytes;
-      const std::uint32_t now = current_;
-      follow(now);
-      if (record.size() < 2 || !outcome.whole) {
-        records_.erase(records_.begin() + now);
-        previous_ = kNone;
-        for (Record& each : records_) each.next = kNone;
-      }
-    }
+    if (current_ == kNone) current_ = alike(log_.places(), records_, false);
+    if (current_ == kNone)
+      close_unknown();
+    else
+      close_as(records_[current_], sum);
   }
   if (without_first_ != 0) policy_.forgone(without_first_, spent_ - at_best_);
   series_.add({.phase = phase_,
                .count = 1,
                .recalled = recalled_in_all_,
                .used = used_,
-               .missed = asked - used_});
-  policy_.closed({.asked_bytes = asked_bytes,
-                  .places = asked,
-                  .used = used_,
-                  .vain_bytes = vain,
-                  .spent = spent_,
-                  .learning = learning});
+               .missed = sum.places - used_});
+  policy_.closed(sum);
   recording_ = policy_.records();
   if (recording_) return;
   records_.clear();
+  seen_.clear();
   log_.free();
   rest_ = {};
   chosen_ = {};
   previous_ = kNone;
 }
 
-void Recall::settle(Record& record, const Record::Outcome& outcome) {
+/// The phase that ends was like that record.
+void Recall::close_as(Record& record, PhaseSum& sum) {
   record.last_phase = phase_;
+  record.came_again = true;
+  record.was_recalled = 2 * used_ >= sum.places;
+  const bool slower = record.took != 0 && spent_ - first_paid_ > kSlower * record.took;
+  if (recalled_in_all_ == 0) {
+    record.skips -= record.skips != 0;
+    record.took = spent_;
+  } else if (slower) {
+    record.skips = record.next_skips.next();
+  } else {
+    record.next_skips.reset();
+  }
+  const std::uint32_t now = current_;
+  follow(now);
+  // Nothing was recalled that could be forgotten; what came besides is seen in a later phase.
+  if (record.trusted && recalled_in_all_ == 0) {
+    sum.vain_bytes += record.abandon();
+    record.completions = completions_;
+    return;
+  }
+  record.mark(log_.sorted(), rest_);
+  const Record::Outcome outcome = record.close(rest_, policy_.affordable() <= 0);
+  record.newcomers = outcome.entered;
+  settle(record, outcome);
+  sum.asked_bytes = std::max(sum.asked_bytes, outcome.asked_bytes);
+  sum.vain_bytes += outcome.vain_bytes;
+  if (record.size() < 2 || !outcome.whole) {
+    records_.erase(records_.begin() + now);
+    previous_ = kNone;
+    for (Record& each : records_) each.next = kNone;
+  }
+}
+
+/// The phase that ends was like no record. To sort all places of a large one takes long beside what
+/// its gets took, if readahead brought them: it becomes a record where it comes again.
+void Recall::close_unknown() {
+  const bool large = log_.size() > config_.small_phase;
+  double came_before = 0;
+  if (log_.size() < 2 || (large && (came_before = share_seen_before()) == 0)) return follow(kNone);
+  add_record(log_.sorted(), came_before);
+}
+
+/// Which part of a large phase has come before in one like it. Keeps a sample of it if none did.
+double Recall::share_seen_before() {
+  log_.sample(rest_);
+  if (const std::uint32_t like = alike(rest_, seen_, true); like != kNone) {
+    std::size_t found = 0;
+    for (const Place& place : rest_)
+      found += seen_[like].find(place.target(), place.displacement(), place.bytes()) != kNone;
+    seen_.erase(seen_.begin() + like);
+    return static_cast<double>(found) / static_cast<double>(rest_.size());
+  }
+  if (seen_.size() == kMostRecords) seen_.erase(seen_.begin());
+  Record sample(room_);
+  if (sample.close(rest_, false).whole) seen_.push_back(std::move(sample));
+  return 0;
+}
+
+void Recall::settle(Record& record, const Record::Outcome& outcome) {
   if (outcome.known != 0) {
     if (4 * outcome.asked >= 3 * outcome.known)
       record.trusted = true;
@@ -276,7 +366,7 @@ void Recall::settle(Record& record, const Record::Outcome& outcome) {
                            : std::max(record.completions, completions_);
 }
 
-void Recall::add_record(std::span<const Place> places) {
+void Recall::add_record(std::span<const Place> places, double came_before) {
   if (records_.size() == kMostRecords) {
     const auto oldest = std::min_element(
         records_.begin(), records_.end(),
@@ -289,6 +379,11 @@ void Recall::add_record(std::span<const Place> places) {
   const Record::Outcome outcome = record.close(places, false);
   record.last_phase = phase_;
   record.completions = completions_;
+  record.took = spent_;
+  record.trusted = record.came_again = came_before != 0;
+  if (record.trusted)
+    record.newcomers =
+        static_cast<std::uint32_t>((1 - came_before) * static_cast<double>(places.size()));
   if (!outcome.whole) return follow(kNone);
   records_.push_back(std::move(record));
   follow(static_cast<std::uint32_t>(records_.size()) - 1);
@@ -303,9 +398,10 @@ void Recall::follow(std::uint32_t record) {
 void Recall::begin_phase() {
   ++phase_;
   current_ = kNone;
-  without_first_ = 0;
+  without_first_ = first_paid_ = 0;
   attempts_ = foreign_ = completions_ = 0;
   recalled_ = used_ = recalled_in_all_ = vain_elsewhere_ = 0;
+  looked_in_vain_ = 0;
   spent_ = 0;
   log_.clear();
 }
@@ -319,7 +415,8 @@ std::uint64_t Recall::places() const {
 std::uint64_t Recall::memory_bytes() const {
   std::uint64_t sum = sizeof *this + log_.memory_bytes() + series_.memory_bytes() +
                       chosen_.capacity() * sizeof(int) + rest_.capacity() * sizeof(Place);
-  for (const Record& record : records_) sum += sizeof record + record.memory_bytes();
+  for (const auto* records : {&records_, &seen_})
+    for (const Record& record : *records) sum += sizeof record + record.memory_bytes();
   return sum;
 }
 

@@ -29,18 +29,40 @@ class Recall {
   struct Config {
     /// A phase of more places is not recorded.
     std::size_t most_places = std::size_t{1} << 20;
+    /// Nor is a first one of more than these: it may never end.
+    std::size_t most_at_first = 4096;
+    /// In the unit of Prices. Places that took less each, blocks of readahead that brought them
+    /// included, would take as long if they were recalled.
+    double least_each = 0;
+    /// Of a phase of more places that comes for the first time, a sample is kept.
+    std::size_t small_phase = 128;
   };
   static constexpr std::size_t kMostRecords = 16;
+  /// Places that a program may ask for before it waits for the block that brings them. Chosen.
+  static constexpr std::size_t kBeforeWait = 256;
 
   /// `room` outlives the object.
-  Recall(const Config& config, Room& room) : room_(room), log_(room, config.most_places) {}
+  Recall(const Config& config, Room& room)
+      : config_(config), room_(room), log_(room, config.most_at_first) {}
 
   /// Whether missed() is to be called.
-  bool recording() const { return recording_; }
+  bool recording() const { return recording_ && !log_.overflowed(); }
 
   /// A get was a miss, or was the first one of bytes that readahead had fetched.
   void missed(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes) {
     log_.add(target, displacement, bytes);
+  }
+
+  /// The same for the first get of bytes that readahead had fetched. Where so many came with a
+  /// block that each took next to nothing, no recalling can be quicker: the rest of the phase is
+  /// not recorded.
+  bool recording_fetched_ahead() {
+    if (!recording()) return false;
+    if (log_.size() < kBeforeWait ||
+        spent_ >= config_.least_each * static_cast<double>(log_.size()))
+      return true;
+    if (current_ == kNone) log_.give_up();
+    return false;
   }
 
   /// The program waited for gets, or would have waited without Hob.
@@ -54,6 +76,9 @@ class Recall {
   std::span<const std::uint32_t> choose(std::uint32_t target, std::uint64_t displacement,
                                         std::uint64_t bytes, bool all, std::uint64_t most,
                                         Prices& prices) noexcept;
+
+  /// None of them could be fetched.
+  void chosen_in_vain() { looked_in_vain_ += chosen_.size(); }
 
   const Place& place(std::uint32_t index) const { return records_[current_][index]; }
   /// This place is being fetched.
@@ -97,19 +122,29 @@ class Recall {
   bool match(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes);
   void read(std::uint32_t index, std::uint64_t bytes);
   void leave_wrong_one();
+  std::span<const std::uint32_t> choose_of(Record& record, std::uint32_t target,
+                                           std::uint64_t displacement, std::uint64_t bytes,
+                                           Record::Range range, std::uint64_t most, Prices& prices);
   double added(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
                const Prices& prices) const;
-  std::uint32_t alike(std::span<const Place> log) const;
+  double keeping(std::uint64_t places) const;
+  static std::uint32_t alike(std::span<const Place> log, const std::vector<Record>& records,
+                             bool same);
   void close_phase(bool learning);
+  void close_as(Record& record, PhaseSum& sum);
+  void close_unknown();
+  double share_seen_before();
   void settle(Record& record, const Record::Outcome& outcome);
-  void add_record(std::span<const Place> places);
+  void add_record(std::span<const Place> places, double came_before);
   void follow(std::uint32_t record);
   void begin_phase();
 
+  Config config_;
   Room& room_;
   PhaseLog log_;
   Policy policy_;
   std::vector<Record> records_;
+  std::vector<Record> seen_;           ///< samples of large phases that came once, the oldest first
   std::vector<std::uint32_t> chosen_;  ///< of the current record
   std::vector<Place> rest_;
   PhaseSeries series_;
@@ -122,11 +157,13 @@ class Recall {
   bool cautious_ = false;           ///< several records begin so
   double without_first_ = 0;  ///< not 0: what the first get of scattered places costs, from which
                               ///< phases like this one would gain
+  double first_paid_ = 0;     ///< that was made in this phase
   double at_best_ = 0;        ///< what this phase would take with it
   std::uint32_t attempts_ = 0, foreign_ = 0, completions_ = 0;
   std::uint32_t amount_ = Policy::kPlaces.first;
   std::uint64_t recalled_ = 0, used_ = 0;
   std::uint64_t recalled_in_all_ = 0;  ///< the same of all records that the phase seemed to be like
+  std::uint64_t looked_in_vain_ = 0;   ///< places that were looked at, and then none was recalled
   double spent_ = 0;
   std::uint64_t vain_elsewhere_ = 0;  ///< bytes, recalled by a record that the phase was not like
 };

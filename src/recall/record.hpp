@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "pay/backoff.hpp"
 #include "recall/place.hpp"
 #include "recall/room.hpp"
 
@@ -63,9 +64,15 @@ class Record {
   /// Facts about phases of this kind. The owner sets and reads them.
   std::uint64_t last_phase = 0;   ///< the number of the last phase of this kind
   std::uint32_t next = kNone;     ///< the record of the phase that followed the last one
+  bool came_again = false;        ///< more than one phase was like it
   bool trusted = false;           ///< most of its places were read the last time
+  bool was_recalled = false;      ///< most of what the last phase read was recalled
+  double took = 0;                ///< time of the last phase of which most was not; 0: not known
   bool newcomers_return = true;   ///< most places that were new came again
   std::uint32_t completions = 0;  ///< waits of the program in a phase
+  std::uint32_t newcomers = 0;    ///< places that the last phase read for the first time
+  std::uint32_t skips = 0;        ///< phases that are yet to go without recalling
+  pay::Backoff<std::uint32_t> next_skips{{.first = 1, .longest = 256}};
 
  private:
   void join();

@@ -1,6 +1,6 @@
 # One-sided programs: plainly and with Hob under several settings, on every MPI library.
 
-foreach(program recall acquires address_limit ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end memory share strange_memory types validate windows)
+foreach(program recall recall_traps acquires address_limit ahead aliases batch device device_ghosts incoming lock_threads locks near polling progress requests request_threads traps corners limits end memory share strange_memory types validate windows)
   hob_mpi_program(rma_${program} SOURCES rma_${program}.c)
 endforeach()
 
@@ -214,6 +214,8 @@ if("mpich5" IN_LIST HOB_MPIS)
   hob_compare_test(mpi.mpich5.rma_recall mpich5 REMOTE nodes RANKS 3 LABELS mpi
     SETTINGS recall,recall-tiny,recall-ahead,recall-verify,recall-old,recall-batch,recall-validate,recall-share
     COMMAND rma_recall)
+  hob_compare_test(mpi.mpich5.rma_recall_traps mpich5 REMOTE nodes RANKS 3 LABELS mpi
+    SETTINGS recall,recall-tiny,recall-ahead,recall-old,recall-validate COMMAND rma_recall_traps)
   hob_compare_test(mpi.mpich5.rma_recall_ghosts mpich5 REMOTE nodes RANKS 3 LABELS mpi
     SETTINGS ghosts1-rank-recall,ghosts2-segment-recall COMMAND rma_recall)
   # Through ghosts: what is fetched ahead, and requests whose gets Hob carries out.

@@ -105,6 +105,23 @@ TEST(PhaseLogTest, BeyondItsBoundItSaysSo) {
   EXPECT_FALSE(log.overflowed());
 }
 
+TEST(PhaseLogTest, ASampleIsTheSameInEachOrder) {
+  Room room(1 << 20);
+  PhaseLog log(room, 1000), again(room, 1000);
+  for (std::uint64_t i = 0; i < 800; ++i) {
+    log.add(static_cast<std::uint32_t>(i % 3), 4096 * i, 8);
+    again.add(static_cast<std::uint32_t>((799 - i) % 3), 4096 * (799 - i), 8);
+  }
+  std::vector<Place> sample, same;
+  log.sample(sample);
+  again.sample(same);
+  EXPECT_GT(sample.size(), 60u);
+  EXPECT_LT(sample.size(), 160u);
+  ASSERT_EQ(same.size(), sample.size());
+  for (std::size_t i = 0; i < sample.size(); ++i)
+    EXPECT_EQ(same[i].displacement(), sample[i].displacement());
+}
+
 TEST(PhaseLogTest, WhatIsReadTwiceIsThereOnce) {
   Room room(1 << 20);
   PhaseLog log(room, 100);

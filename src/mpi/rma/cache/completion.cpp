@@ -120,10 +120,11 @@ void CachedGets::finish_verify(const PendingGet& pending) {
 void CachedGets::get_arrived(PendingGet& pending, TargetState& t, bool awaited) {
   apply_acquires();
   if (awaited && recalls_) recalls_->request_completed();
-  if (awaited && pending.asked != 0 && !many_threads) {
+  if (awaited && pending.asked != 0) {
     const std::uint64_t now = ticks();
     const std::uint64_t waited = now - pending.asked;
     waited_in_phase(waited);
+    if (many_threads) return finish(pending);
     if (waits_) waits_->waited(waited, now, 1, [&] { return cache_->stats().ahead_bytes; });
     learning_.waited_for_request(t, pending.when, waited, now, in_batch());
   }

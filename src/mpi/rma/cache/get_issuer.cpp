@@ -17,9 +17,10 @@ int GetIssuer::issue(const Get& get, TargetState& t) {
   ++parts_.stats.native_gets;
   if (get.target == config_.rank) parts_.own_epoch.end();
   t.profile.count_get(parts_.learning.profile());
-  const std::uint64_t start = HOB_UNLIKELY(recall_) ? ticks() : 0;
+  const bool recording = recall_ && recall_->recording();
+  const std::uint64_t start = recording ? ticks() : 0;
   const int result = parts_.backend.issue(get);
-  if (HOB_UNLIKELY(recall_)) recall_->spent(static_cast<double>(ticks() - start));
+  if (recording) recall_->spent(static_cast<double>(ticks() - start));
   // What an atomic read returns may announce writes to other memory.
   if (get.is_atomic() && parts_.coherence.mode() != Mode::always &&
       !config_.atomic_reads_are_gets && get.target >= 0)

@@ -11,8 +11,9 @@ class CachedGets::GetContext : public LookedUp {
 
   bool writing() const { return target.writing(); }
   bool polled() const {
-    // Old bytes that were recalled: what could not be renewed with its block is fetched by itself.
-    if (HOB_UNLIKELY(hit.tag != 0) && window_.old_ahead(hit, now())) return true;
+    // Old bytes that were recalled: what could not be renewed with its block is fetched by itself,
+    // within the share of these.
+    if (HOB_UNLIKELY(hit.tag != 0)) return window_.old_ahead(hit, now());
     return window_.mode() == Mode::automatic &&
            HOB_UNLIKELY(window_.learning_.due(hit.consecutive, window_.known_at(hit), now()));
   }
@@ -51,6 +52,7 @@ class CachedGets::RequestContext : public CachedGets::GetContext {
   /// that renews what has aged would still write to the buffer after the request's completion.
   bool polled() const {
     const Mode mode = window_.mode();
+    if (HOB_UNLIKELY(hit.tag != 0)) return window_.old_ahead(hit, now());
     return aged() || ((mode == Mode::automatic || mode == Mode::strict) &&
                       window_.learning_.due(hit.consecutive, window_.known_at(hit), now()));
   }

@@ -145,8 +145,10 @@ int CachedGets::get(const Get& get) {
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (backend_.holds_back_from_threads(get.target))
       result = look_again(get, t, wanted, guard, hit);
+    if (HOB_UNLIKELY(hit.tag != 0)) recalls_->drop_if_short(t, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer({get, t, wanted, hit});
-    if (recalls_) recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, false);
+    if (recalls_ && recalls_->concerns(hit))
+      recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, false);
     // While the get is under way, if one is.
     if (watched) watch(wanted, hit);
   }
@@ -201,10 +203,12 @@ int CachedGets::rget(const Get& get) {
     cache::Lookup hit = cache_->find(wanted.key, wanted.size);
     if (backend_.holds_back_from_threads(get.target))
       result = look_again(get, t, wanted, guard, hit);
+    if (HOB_UNLIKELY(hit.tag != 0)) recalls_->drop_if_short(t, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer({get, t, wanted, hit}, made);
     if (recalls_) {
       recalls_->requested();
-      recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, true);
+      if (recalls_->concerns(hit))
+        recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, true);
     }
     request_groups_.add(get.result.address, made.served);
     if (watched) watch(wanted, hit);

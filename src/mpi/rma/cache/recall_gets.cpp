@@ -53,6 +53,12 @@ bool RecallGets::may_recall_beside(const LookedUp& asked) const {
                                          context().one_node);
 }
 
+void RecallGets::drop_if_short(const TargetState& t, cache::Lookup& hit) {
+  if (hit.kind != cache::Hit::partial || hit.contained || t.writing()) return;
+  parts_.cache.drop(hit.entry);
+  hit = {};
+}
+
 void RecallGets::looked_up(const LookedUp& asked, bool issued, bool requested) {
   const auto& [get, t, wanted, hit] = asked;
   if (HOB_UNLIKELY(hit.tag != 0)) {
@@ -64,8 +70,9 @@ void RecallGets::looked_up(const LookedUp& asked, bool issued, bool requested) {
   }
   const bool missing = hit.kind == cache::Hit::missing;
   const bool partly = hit.kind == cache::Hit::partial || hit.kind == cache::Hit::pending_partial;
-  const bool ahead = hit.block != 0 && hit.consecutive <= 1;
-  if (HOB_LIKELY(!missing && !partly && !ahead) || !may_recall(wanted, get)) return;
+  if (!missing && !partly && (hit.block == 0 || hit.consecutive > 1)) return;
+  if (!may_recall(wanted, get)) return;
+  if (!missing && !partly && !memory_.recording_fetched_ahead()) return;
   memory_.missed(wanted.key.target, wanted.key.displacement, wanted.size);
   if (!issued || !missing || !requested || !may_recall_beside(asked)) return;
   Cause cause{asked, true};
@@ -87,7 +94,10 @@ recall::Prices RecallGets::prices() const {
       .latency = ahead ? ahead->cost.latency() : tuning::gets::kFirstLatencyNs * tick,
       .issue = in_burst_,
       .batch = 2 * issue_ticks_,
-      .per_byte = tuning::gets::kFirstNsPerByte * tick};
+      .per_byte = tuning::gets::kFirstNsPerByte * tick,
+      .at_once = static_cast<std::uint32_t>(std::clamp(
+          static_cast<double>(config_.age.age) / (2 * tuning::gets::kLeastRecalledNs * tick), 64.0,
+          1e9))};
   if (parts_.issuer.in_batch()) {
     prices.issue = 0;
   } else if (in_burst_ == 0) {
@@ -117,7 +127,7 @@ void RecallGets::recall_like(Cause& cause) {
   Places places =
       memory_.choose(wanted.key.target, wanted.key.displacement, wanted.size, all, room, now);
   if (places.empty()) return;
-  const std::uint64_t start = ticks();
+  const std::uint64_t start = ticks(), before = parts_.stats.recalled;
   finish_old(cause.asked.target);
   while (!places.empty()) {
     const std::uint32_t target = memory_.place(places[0]).target();
@@ -130,6 +140,7 @@ void RecallGets::recall_like(Cause& cause) {
     }
     places = places.subspan(end);
   }
+  if (parts_.stats.recalled == before) memory_.chosen_in_vain();
   spent(ticks() - start);
 }
 
@@ -203,6 +214,7 @@ std::optional<RecallGets::Piece> RecallGets::piece_of(int rank, Places places, c
   range.begin -= range.begin % unit;
   const bool spans = prices.span_is_cheaper(places.size(), bytes, range.end - range.begin) &&
                      may_span(rank, memory_.place(places[0]), range, most);
+  if (!spans && !prices.scatters) return std::nullopt;
   return Piece{rank, t, places, own, most, bytes, range, spans};
 }
 

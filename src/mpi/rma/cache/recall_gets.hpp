@@ -60,7 +60,11 @@ class RecallGets {
   };
 
   RecallGets(const Config& config, const Parts& parts)
-      : config_(config), parts_(parts), memory_({}, parts.room), guard_(config.age) {
+      : config_(config),
+        parts_(parts),
+        memory_({.least_each = tuning::gets::kLeastRecalledNs * ticks_per_nanosecond()},
+                parts.room),
+        guard_(config.age) {
     parts.issuer.know_recall(memory_);
   }
   RecallGets(const RecallGets&) = delete;
@@ -76,8 +80,13 @@ class RecallGets {
   }
   /// The first hit of bytes that were fetched ahead.
   void first_hit(int target, std::uint64_t displacement, std::uint64_t bytes) {
-    memory_.missed(static_cast<std::uint32_t>(target), displacement, bytes);
+    if (memory_.recording_fetched_ahead())
+      memory_.missed(static_cast<std::uint32_t>(target), displacement, bytes);
   }
+
+  /// A place was recalled that now is longer than it was. To fetch the ends of many such places one
+  /// by one may take longer than blocks that bring several of them: its hit becomes a miss.
+  void drop_if_short(const TargetState& t, cache::Lookup& hit);
 
   /// A get that is missing: issues it together with places of its target that are recalled. False:
   /// it was not issued, though others may have been.
@@ -86,6 +95,13 @@ class RecallGets {
   /// After a get was looked up and answered, and `issued` or served without an error: what the
   /// record has to know of it. Fetches places beside one with a request that is missing.
   void looked_up(const LookedUp& asked, bool issued, bool requested);
+  /// Whether that has anything to do: not for most hits.
+  bool concerns(const cache::Lookup& hit) const {
+    if (hit.block != 0 && hit.tag == 0 && hit.kind == cache::Hit::full)
+      return hit.consecutive <= 1 && memory_.recording();
+    return hit.tag != 0 || hit.block != 0 ||
+           (hit.kind != cache::Hit::full && hit.kind != cache::Hit::pending_full);
+  }
 
   /// What of the get under way with this index brings the bytes of a hit on a pending entry, or
   /// null: it brings others.
