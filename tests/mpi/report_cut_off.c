@@ -1,6 +1,7 @@
 /* A program that may not reach MPI_Finalize: it gets, or accumulates, until the file of its report
  * is there, and then ends as its argument says: kill, exit, abort, finish. Or it does nothing but
- * barriers, sums or exchanges until then (barrier, allreduce, sendrecv). */
+ * barriers, sums or exchanges until then (barrier, allreduce, sendrecv). A third argument: so many
+ * rounds at most, where no such file is written before MPI_Finalize. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,8 +43,9 @@ int main(int argc, char** argv) {
   memset(memory, 0, WORDS * sizeof *memory);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+  const int rounds = argc > 3 ? atoi(argv[3]) : 100000;
   int written = strcmp(end, "kill") != 0 && strcmp(end, "finish") != 0;
-  for (int round = 0; round < 100000; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     double word[4];
     if (strcmp(end, "finish") == 0)
       MPI_Accumulate(&(double){1}, 1, MPI_DOUBLE, (rank + 1) % ranks, 0, 1, MPI_DOUBLE, MPI_SUM,

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 
-def run(args, end, ranks=2, **settings):
+def run(args, end, ranks=2, rounds=None, **settings):
     """(exit status, the JSON or None, other files)."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
@@ -26,6 +26,7 @@ def run(args, end, ranks=2, **settings):
                 args.program,
                 end,
                 path,
+                *([str(rounds)] if rounds else []),
             ],
             env=os.environ | root,
             capture_output=True,
@@ -112,7 +113,7 @@ def main():
         os.mkfifo(pipe)
         run(args, "exit", HOB_JSON=pipe)
     # A run that Hob stands aside in tells its time.
-    status, report, others = run(args, "finish", HOB_OFF="on")
+    status, report, others = run(args, "finish", rounds=200, HOB_OFF="on")
     assert status == 0 and others == [], (status, others)
     assert report["program"]["complete"] and report["program"]["seconds"] > 0, report["program"]
     assert report["ranks"] == [] and report["settings"]["off"]["value"] == "on", report
