@@ -93,6 +93,26 @@ std::span<const std::uint32_t> Recall::choose(std::uint32_t target, std::uint64_
   }
 }
 
+/// Chooses places of this range that are to come, those that were read first if there are more than
+/// go at once. `sure`: only those that came each time. Throws std::bad_alloc.
+void Recall::collect(const Record& record, Record::Range range, bool sure, std::uint32_t at_once) {
+  chosen_.clear();
+  for (std::uint32_t i = range.first; i < range.end; ++i) {
+    const Place& place = record[i];
+    if (place.is(Place::kRecalled) || place.is(Place::kAsked)) continue;
+    if (place.is(Place::kFresh) && (sure || !record.newcomers_return)) continue;
+    if (sure && place.is(Place::kAbsent)) continue;
+    chosen_.push_back(i);
+  }
+  if (chosen_.size() <= at_once) return;
+  const auto sooner = [&](std::uint32_t a, std::uint32_t b) {
+    return record[a].order() < record[b].order();
+  };
+  std::nth_element(chosen_.begin(), chosen_.begin() + at_once, chosen_.end(), sooner);
+  chosen_.resize(at_once);
+  std::sort(chosen_.begin(), chosen_.end());
+}
+
 std::span<const std::uint32_t> Recall::choose_of(Record& record, std::uint32_t target,
                                                  std::uint64_t displacement, std::uint64_t bytes,
                                                  Record::Range range, std::uint64_t most,
@@ -105,26 +125,10 @@ std::span<const std::uint32_t> Recall::choose_of(Record& record, std::uint32_t t
   }
   const double affordable = policy_.affordable();
   if (affordable <= 0 && !everything) return {};
-  const bool sure = affordable <= 0;  // only places that came each time
+  const bool sure = affordable <= 0;
   looked_in_vain_ += range.end - range.first;
-  chosen_.clear();
-  for (std::uint32_t i = range.first; i < range.end; ++i) {
-    const Place& place = record[i];
-    if (place.is(Place::kRecalled) || place.is(Place::kAsked)) continue;
-    if (place.is(Place::kFresh) && (sure || !record.newcomers_return)) continue;
-    if (sure && place.is(Place::kAbsent)) continue;
-    chosen_.push_back(i);
-  }
+  collect(record, range, sure, everything ? prices.at_once : amount_);
   if (!everything) most = std::min(most, static_cast<std::uint64_t>(affordable));
-  if (const std::uint32_t at_once = everything ? prices.at_once : amount_;
-      chosen_.size() > at_once) {
-    const auto sooner = [&](std::uint32_t a, std::uint32_t b) {
-      return record[a].order() < record[b].order();
-    };
-    std::nth_element(chosen_.begin(), chosen_.begin() + at_once, chosen_.end(), sooner);
-    chosen_.resize(at_once);
-    std::sort(chosen_.begin(), chosen_.end());
-  }
   // A dear first get is not made for places that may not come again.
   prices.scatters = everything || prices.first == 0;
   std::uint64_t sum = 0;

@@ -125,6 +125,7 @@ class Recall {
   std::span<const std::uint32_t> choose_of(Record& record, std::uint32_t target,
                                            std::uint64_t displacement, std::uint64_t bytes,
                                            Record::Range range, std::uint64_t most, Prices& prices);
+  void collect(const Record& record, Record::Range range, bool sure, std::uint32_t at_once);
   double added(std::uint32_t target, std::uint64_t displacement, std::uint64_t bytes,
                const Prices& prices) const;
   double keeping(std::uint64_t places) const;

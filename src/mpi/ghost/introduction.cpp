@@ -38,9 +38,6 @@ bool asks_network() {
          !many_threads && !libfabric_uses_tcp();
 }
 
-/// What others of the node try to read and write.
-std::uint64_t word_to_try = 0;
-
 }  // namespace
 
 Introductions introduce(const Node& node, const std::set<int>& usable, const GhostWorld& world) {
@@ -48,6 +45,8 @@ Introductions introduce(const Node& node, const std::set<int>& usable, const Gho
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   for (const int cpu : usable) cpus += std::to_string(cpu) + ',';
   struct stat space {};
+  // What others of the node try to read and write, as long as this process lives.
+  static constinit std::uint64_t word_to_try = 0;
   word_to_try = 1 | ticks();
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   const Introduction own{

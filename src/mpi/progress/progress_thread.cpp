@@ -105,8 +105,11 @@ class Thread {
 };
 
 namespace {
+
+/// Global, since handlers of fork() have no argument.
 constinit Thread own;
-}
+
+}  // namespace
 
 std::uint64_t take_cost() {
   const std::uint64_t cost = own.cost();

@@ -16,17 +16,17 @@ class NoObserver final : public CompletionObserver {
   bool is_acquire() const override { return false; }
 };
 
-/// The one observer of all requests that are marked as no acquire: it has no state.
-NoObserver nobody;
-
 }  // namespace
 
-CompletionObserver& no_observer() { return nobody; }
+CompletionObserver& no_observer() {
+  static constinit NoObserver only;  // of all requests: it has no state
+  return only;
+}
 
 bool last_of(KnownHandle& entry) {
   if (entry.more == 0) return true;
   --entry.more;
-  entry.observer = &nobody;
+  entry.observer = &no_observer();
   return false;
 }
 
@@ -110,7 +110,7 @@ void put_back(Watch& watch, bool unwound) {
   if (!unwound && !ends) try {
       const std::lock_guard guard(registry().lock);
       KnownHandle& entry = registry().table.at(handle_bits(watch.handle));
-      if (entry.observer == &nobody && observer == &nobody) {
+      if (entry.observer == &no_observer() && observer == &no_observer()) {
         ++entry.more;
         return;
       }

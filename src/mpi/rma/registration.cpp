@@ -132,9 +132,9 @@ void start_caching(Window& window, Mode mode, bool ghosts, std::unique_ptr<Displ
   const bool cached = cache != nullptr;
   if (cached)
     window.cached = std::make_unique<CachedGets>(
-        WindowContext{window.id, window.rank, window.size, &window.near}, window.stages.first(),
-        window.atomic_results, window.issued, get_options(mode), std::move(cache),
-        std::move(units));
+        WindowContext{window.id, window.rank, window.size, context().one_node, &window.near},
+        window.stages.first(), window.atomic_results, window.issued, get_options(mode),
+        std::move(cache), std::move(units));
   else
     window.why_not_cached = "no memory for the cache";
   if (cached && window.stages.batches())

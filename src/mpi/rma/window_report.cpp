@@ -427,6 +427,19 @@ std::vector<report::Verdict> verdicts(const report::Counters& sums) {
   return lines;
 }
 
+/// Which gets were not cached, and why.
+void add_left_gets(const report::Counters& sums, std::vector<std::string>& lines) {
+  const auto add = [&](const char* counter, const char* what, const char* why) {
+    if (sums[counter] != 0)
+      lines.push_back(
+          fmt::format("{} {} not cached: {}", report::count_text(sums[counter]), what, why));
+  };
+  add("bypassed", "gets", "their targets are as fast as a hit");
+  add("own_rank", "gets", "they read the process's own memory");
+  add("short_lived", "gets", "copies were dropped before they were asked for again");
+  add("not_reused", "large gets", "they did not come back");
+}
+
 std::vector<std::string> sentences(const report::Counters& sums) {
   std::vector<std::string> lines = late_sentences(sums);
   if (sums["batched"] != 0)
@@ -473,19 +486,7 @@ std::vector<std::string> sentences(const report::Counters& sums) {
   if (sums["flushes_skipped"] != 0)
     lines.push_back(fmt::format("{} of {} flushes had nothing to complete",
                                 number("flushes_skipped"), number("flushes")));
-  if (sums["bypassed"] != 0)
-    lines.push_back(
-        fmt::format("{} gets not cached: their targets are as fast as a hit", number("bypassed")));
-  if (sums["own_rank"] != 0)
-    lines.push_back(
-        fmt::format("{} gets not cached: they read the process's own memory", number("own_rank")));
-  if (sums["short_lived"] != 0)
-    lines.push_back(
-        fmt::format("{} gets not cached: copies were dropped before they were asked for again",
-                    number("short_lived")));
-  if (sums["not_reused"] != 0)
-    lines.push_back(
-        fmt::format("{} large gets not cached: they did not come back", number("not_reused")));
+  add_left_gets(sums, lines);
   if (sums["verified"] != 0 && sums["verify_failures"] == 0)
     lines.push_back(fmt::format("verify: {} hits compared, none differed", number("verified")));
   return lines;

@@ -23,6 +23,20 @@ const Layout* layout_or_none(MPI_Datatype type) {
   }
 }
 
+/// Something is read, and as many bytes arrive here as are read there.
+bool is_plain(const Get& get, const Layout& remote, const Layout& origin) {
+  const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
+  return remote.usable && origin.usable && get.result.count >= 0 && get.target_count >= 0 &&
+         size == origin.size * static_cast<std::uint64_t>(get.result.count) && size != 0 &&
+         (remote.extent >= 0 || get.target_count == 1);
+}
+
+cache::Key key_of(const Get& get, const Layout& remote, std::int64_t unit, bool contiguous) {
+  const std::int64_t first = static_cast<std::int64_t>(get.disp) * unit + remote.low;
+  return {static_cast<std::uint32_t>(get.target), static_cast<std::uint64_t>(first),
+          contiguous ? 0 : remote.id};
+}
+
 }  // namespace
 
 /// Lets this process in at a target whose lock is held back. Other threads must not wait meanwhile
@@ -75,10 +89,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     return skipped(get, SkipReason::device);
   }
   const std::uint64_t size = remote.size * static_cast<std::uint64_t>(get.target_count);
-  const bool plain = remote.usable && origin.usable && get.result.count >= 0 &&
-                     get.target_count >= 0 &&
-                     size == origin.size * static_cast<std::uint64_t>(get.result.count) &&
-                     size != 0 && (remote.extent >= 0 || get.target_count == 1);
+  const bool plain = is_plain(get, remote, origin);
   if (HOB_UNLIKELY(!plain || (get.is_atomic() && mode() == Mode::automatic &&
                               !options_.atomic_reads_are_gets))) {
     ++stats_.uncacheable;
@@ -97,11 +108,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   tracking_.useful();
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
-  const cache::Key key{
-      static_cast<std::uint32_t>(get.target),
-      static_cast<std::uint64_t>(static_cast<std::int64_t>(get.disp) * units_->of(get.target) +
-                                 remote.low),
-      contiguous ? 0 : remote.id};
+  const cache::Key key = key_of(get, remote, units_->of(get.target), contiguous);
   const CacheableGet wanted{&remote, &origin, key, size, contiguous};
   if (HOB_UNLIKELY(tracing))
     record({.target = key.target,
@@ -162,7 +169,7 @@ int CachedGets::get(const Get& get) {
 /// A get that is like one that was served, and nothing but hits came in between.
 bool CachedGets::rget_again(const Get& get) {
   const std::lock_guard guard(lock_.without_calls());
-  learning_.requested(context().one_node);
+  learning_.requested(window_.one_node);
   if (get.result.type != get.target_type || get.result.count != get.target_count ||
       !serve_again({.buffer = get.result.address,
                     .count = get.target_count,

@@ -13,11 +13,14 @@
 namespace hob::mpi {
 namespace {
 
-Spin lock;
-
-report::TraceWriter& writer() {
-  static auto* writer = new report::TraceWriter;
-  return *writer;
+/// Never destroyed: gets are recorded until MPI ends, which may be in a destructor.
+struct Tracer {
+  Spin lock;  ///< threads record at once
+  report::TraceWriter writer;
+};
+Tracer& tracer() {
+  static auto* const only = new Tracer;
+  return *only;
 }
 
 }  // namespace
@@ -28,22 +31,22 @@ void start_tracing() {
   if (directory.empty()) return;
   const std::string path = fmt::format("{}/rank-{}.trace", directory, process.rank);
   const bool exists = mkdir(directory.c_str(), 0777) == 0 || errno == EEXIST;
-  tracing = exists && writer().open(path.c_str(), static_cast<std::uint32_t>(process.rank),
-                                    static_cast<std::uint32_t>(process.size));
+  tracing = exists && tracer().writer.open(path.c_str(), static_cast<std::uint32_t>(process.rank),
+                                           static_cast<std::uint32_t>(process.size));
   if (!tracing)
     note(
         fmt::format("no trace: cannot write '{}' (setting trace): {}", path, std::strerror(errno)));
 }
 
 void trace(const report::TraceRecord& record) {
-  const std::lock_guard guard(lock);
-  writer().add(record);
+  const std::lock_guard guard(tracer().lock);
+  tracer().writer.add(record);
 }
 
 void stop_tracing() {
   if (!tracing) return;
   tracing = false;
-  if (!writer().close())
+  if (!tracer().writer.close())
     note(fmt::format("the trace of rank {} is incomplete: the disk may be full", context().rank));
 }
 

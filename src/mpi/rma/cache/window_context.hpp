@@ -27,6 +27,7 @@ struct WindowContext {
   int id = 0;                         ///< counts the windows of this process
   int rank = 0;                       ///< of this process in the window's group
   int size = 0;                       ///< of the group
+  bool one_node = false;              ///< the whole job is on one
   const NearTargets* near = nullptr;  ///< outlives the object; null: there are none
 };
 
