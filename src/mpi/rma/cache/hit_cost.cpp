@@ -20,10 +20,14 @@ HitCost& cost() {
 /// By hits in a cache of its own, whose pages and tables are few.
 void measure() {
   constexpr std::uint32_t kEntries = 16;
-  constexpr int kRounds = 4;
+  constexpr int kRounds = 12;
   constexpr std::uint64_t kSmall = 64, kLarge = 4096;
   static std::byte bytes[kLarge];
-  auto probe = cache::Cache::create({});
+  cache::Config config;
+  config.index_slots = 4 * kEntries;
+  config.storage_bytes = 2 * kEntries * kLarge;
+  config.adaptation.enabled = false;
+  auto probe = cache::Cache::create(config);
   if (!probe) return;
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     const cache::Key key{0, i * kLarge, 0};
