@@ -10,8 +10,8 @@ using gets::HitCost;
 /// As measured, or an estimate while nothing was.
 const HitCost& hit_cost();
 
-/// Measures it, once: a tenth of a millisecond. With the first get that misses, since a process that
-/// only writes need not know. Thread safe.
+/// Measures it, once: a tenth of a millisecond. With the first get that misses, since a process
+/// that only writes need not know. Thread safe.
 void measure_hit_cost();
 
 }  // namespace hob::mpi
