@@ -27,8 +27,11 @@ class ReuseModel {
   };
 
   ReuseModel() {
-    touched_.fill(true);
+    touched_.fill(false);
+    std::fill_n(touched_.begin(), kSteps, true);
     update();
+    // Nothing was observed: classes differ by the expected interval alone.
+    for (std::uint32_t c = kSteps; c < kClasses; ++c) density_[c] = density_[c % kSteps];
   }
 
   /// A key was used again after `age` gets: changes its history.

@@ -19,9 +19,9 @@ class OnceTrial {
   /// the library.
   static constexpr std::uint32_t kTrial = 64;
   /// Then one place in so many is looked up whenever it is asked for: its reuse is that of all.
-  static constexpr std::uint32_t kSample = 16;
+  static constexpr std::uint32_t kSample = 32;
   /// And the first so many gets of each so many: neighbours show what blocks would spare.
-  static constexpr std::uint32_t kLook = 32, kBetweenLooks = 1024;
+  static constexpr std::uint32_t kLook = 16, kBetweenLooks = 1024;
 
   /// A get of so many bytes comes. Whether it is left to the library.
   bool leaves(std::uint32_t target, std::uint64_t place, std::uint64_t bytes) {

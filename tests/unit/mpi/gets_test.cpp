@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -70,6 +71,21 @@ TEST_F(Gets, TheSecondOfAKindReachesNobody) {
   EXPECT_EQ(fake::calls("Win_flush"), 1u);  // nothing is under way
 }
 
+/// In a process of its own, where nothing was measured before.
+TEST_F(Gets, WhatAHitTakesIsMeasuredWithTheFirstGetThatMisses) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto try_it = [&] {
+    const double estimate = hit_cost().ticks;
+    const int value = 1;
+    MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
+    MPI_Win_flush(1, win_);
+    if (hit_cost().ticks != estimate) std::_Exit(2);
+    for (int i = 0; i < 2; ++i) read(1, 7);  // the first is not kept: the write was not seen
+    std::_Exit(hit_cost().ticks == estimate ? 3 : 0);
+  };
+  EXPECT_EXIT(try_it(), testing::ExitedWithCode(0), "");
+}
+
 /// Gets of 16 KiB, without blocks around them.
 class LargeGets : public testing::Test {
  protected:
@@ -131,6 +147,8 @@ class NearJob {
  public:
   explicit NearJob(double hit = 1e12) {
     context().settings.cache_bypass = context().one_node = true;
+    measure_hit_cost();
+    measured_ = cost_;
     cost_.ticks = hit;
   }
   ~NearJob() {
@@ -142,7 +160,7 @@ class NearJob {
 
  private:
   HitCost& cost_ = const_cast<HitCost&>(hit_cost());
-  const HitCost measured_ = cost_;
+  HitCost measured_;
 };
 
 TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {

@@ -10,6 +10,7 @@
 
 #include "base/random.hpp"
 #include "batch/trial.hpp"
+#include "gets/once_trial.hpp"
 #include "match/takeover_policy.hpp"
 #include "overlap/judge.hpp"
 #include "overlap/start_history.hpp"
@@ -135,6 +136,23 @@ Judge of_recalling() {
   };
 }
 
+/// Large gets, each of a place that was asked for before or of a new one.
+Judge of_looking_up() {
+  struct Program {
+    gets::OnceTrial trial;
+    std::uint64_t asked = 0, looked_up = 0, reused = 0;
+  };
+  return [program = Program{}](const Costs& costs) mutable {
+    constexpr std::uint64_t kBytes = std::uint64_t{64} << 10;
+    if (program.trial.leaves(1, kBytes * ++program.asked, kBytes)) return false;
+    ++program.looked_up;
+    if (costs.gain) program.reused = program.looked_up;
+    program.trial.missed(kBytes, program.looked_up,
+                         [&](std::uint64_t number) { return program.reused >= number; });
+    return true;
+  };
+}
+
 constexpr match::MatchCosts kMatchCosts{.step = 4, .dequeue = 100};
 std::uint64_t matching_time = 0;
 
@@ -206,6 +224,7 @@ INSTANTIATE_TEST_SUITE_P(Judges, Phases,
                                            Judged{"Starts", of_starts, 200, 64},
                                            Judged{"KeptCopies", of_kept_copies, 700, 768 + 64},
                                            Judged{"Recalling", of_recalling, 700, 8192 + 64},
+                                           Judged{"LookingUp", of_looking_up, 700, 1024 + 64},
                                            Judged{"Matching", of_matching, 1000, 30'000}),
                          [](const auto& each) { return each.param.name; });
 

@@ -14,6 +14,7 @@
 #include "mpi/rma/cache/ahead.hpp"
 #include "mpi/rma/cache/cacheable_get.hpp"
 #include "mpi/rma/cache/get.hpp"
+#include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
 #include "mpi/rma/cache/own_epoch.hpp"
 #include "mpi/rma/cache/terms.hpp"
@@ -74,6 +75,7 @@ class GetIssuer {
   bool times(const TargetState& t) const { return ahead_ || HOB_UNLIKELY(t.profile.sampling()); }
   /// A get of `asked` bytes was missing, and one of `bytes` was issued for it.
   void missed(const TargetState& t, std::uint64_t asked, std::uint64_t bytes) {
+    measure_hit_cost();
     parts_.learning.missed(t, asked, in_batch());
     if (ahead_) ahead_->trip(bytes, asked, parts_.cache.stats().gets);
   }

@@ -7,7 +7,11 @@ namespace hob::mpi {
 
 using gets::HitCost;
 
-/// Measured once, at the first call (some hundred microseconds). Thread safe.
+/// As measured, or an estimate while nothing was.
 const HitCost& hit_cost();
+
+/// Measures it, once: a tenth of a millisecond. With the first get that misses, since a process
+/// that only writes need not know. Thread safe.
+void measure_hit_cost();
 
 }  // namespace hob::mpi
