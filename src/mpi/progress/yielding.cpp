@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include "base/clock.hpp"
-#include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -32,7 +31,7 @@ struct Waits {
 
 /// Of Hob's own loops in a thread.
 struct OwnWaits {
-  Waiter waiter{{.poll_ns = tuning::kPollNsBeforeYield, .yields_early = context().crowded}};
+  Waiter waiter{{.poll_ns = tuning::kPollNsBeforeYield}};
 };
 
 Waits& waits() {

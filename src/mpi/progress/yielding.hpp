@@ -29,8 +29,7 @@ void end();
 std::uint64_t give_core_away(YieldPredictor& predictor, std::uint64_t now);
 
 /// In a loop of Hob's own, after so many polls of this wait that found nothing: yields if it is
-/// time to. Where a node has more ranks than processors, that is at once, as long as the core comes
-/// back soon.
+/// time to.
 void after_polls(unsigned polls);
 
 /// Around loops of Hob's own that poll the library and know better when to yield. Not nested.
