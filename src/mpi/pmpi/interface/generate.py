@@ -145,9 +145,7 @@ def pass_on(call):
     if row.starts or row.registers:
         return f"  if (depth != 0) return {native};"
     if row.counted:
-        test = (
-            f"(tracking_off() && {only_counted(call, 'untracked_windows.of(win)')}) || pass_through()"
-        )
+        test = f"(tracking_off() && {only_counted(call, 'untracked_windows.of(win)')}) || pass_through()"
     elif row.everywhere:
         test = "!active"
     elif row.joint:
