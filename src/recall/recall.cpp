@@ -60,7 +60,11 @@ bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64
   amount_ = Policy::kPlaces.first;
   foreign_ = 0;
   recalled_ = used_ = 0;
-  read(records_[current_].find(target, displacement, bytes), bytes);
+  const std::uint32_t at = records_[current_].find(target, displacement, bytes);
+  // A short place that was longer or shorter the last time: others may be, too.
+  const std::uint64_t before = records_[current_][at].bytes();
+  if (before != bytes && before < Record::kShortestRun) cautious_ = true;
+  read(at, bytes);
   return true;
 }
 
