@@ -60,7 +60,12 @@ bool Recall::match(std::uint32_t target, std::uint64_t displacement, std::uint64
   amount_ = Policy::kPlaces.first;
   foreign_ = 0;
   recalled_ = used_ = 0;
-  read(records_[current_].find(target, displacement, bytes), bytes);
+  const std::uint32_t at = records_[current_].find(target, displacement, bytes);
+  // A short place that had another length when it came before: others may have one, too.
+  const std::uint64_t before = records_[current_][at].bytes();
+  if (!records_[current_].was_recalled && before != bytes && before < Record::kShortestRun)
+    cautious_ = true;
+  read(at, bytes);
   return true;
 }
 
@@ -137,7 +142,7 @@ std::span<const std::uint32_t> Recall::choose_of(Record& record, std::uint32_t t
   // Places that come for the first time will be trips, even where blocks of readahead brought them.
   const double others = record.newcomers * prices.latency;
   double took = std::numeric_limits<double>::infinity();
-  if (record.took != 0)
+  if (config_.judged && record.took != 0)
     took = std::max(record.took - others - keeping(record.size()), 0.0) * count / record.size();
   const auto gain = [&](double longer) {
     return Policy::gain(prices, count, record.completions, sum, longer, took);
@@ -297,14 +302,16 @@ void Recall::close_as(Record& record, PhaseSum& sum) {
   record.last_phase = phase_;
   record.came_again = true;
   record.was_recalled = 2 * used_ >= sum.places;
-  const bool slower = record.took != 0 && spent_ - first_paid_ > kSlower * record.took;
+  const bool slower =
+      config_.judged && record.took != 0 && spent_ - first_paid_ > kSlower * record.took;
   if (recalled_in_all_ == 0) {
     record.skips -= record.skips != 0;
     record.took = spent_;
-  } else if (slower) {
-    record.skips = record.next_skips.next();
-  } else {
+  } else if (!slower) {
+    record.slower = 0;
     record.next_skips.reset();
+  } else if (++record.slower > 1) {  // one may be slower by chance
+    record.skips = record.next_skips.next();
   }
   const std::uint32_t now = current_;
   follow(now);

@@ -34,6 +34,8 @@ class Recall {
     /// In the unit of Prices. Places that took less each, blocks of readahead that brought them
     /// included, would take as long if they were recalled.
     double least_each = 0;
+    /// Whether what a phase took without recalling limits what is recalled in others like it.
+    bool judged = true;
     /// Of a phase of more places that comes for the first time, a sample is kept.
     std::size_t small_phase = 128;
   };

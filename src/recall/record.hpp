@@ -71,6 +71,7 @@ class Record {
   bool newcomers_return = true;   ///< most places that were new came again
   std::uint32_t completions = 0;  ///< waits of the program in a phase
   std::uint32_t newcomers = 0;    ///< places that the last phase read for the first time
+  std::uint32_t slower = 0;       ///< phases in a row that took longer with recalled places
   std::uint32_t skips = 0;        ///< phases that are yet to go without recalling
   pay::Backoff<std::uint32_t> next_skips{{.first = 1, .longest = 256}};
 

@@ -71,7 +71,7 @@ class RecalledGets : public PlayedWindow, public RecallGets::Owner {
 
   TrackingState tracking_;
   recall::Room room_{std::uint64_t{1} << 20};
-  RecallGets recalls_{{.indexed = true, .longest_fetch = kMemory},
+  RecallGets recalls_{{.indexed = true, .judged = false, .longest_fetch = kMemory},
                       {*this, backend_, backend_, room_, nullptr, issuer_, *cache_, units_,
                        coherence_, sharing_, tracking_, under_way_, learning_, kept_, stats_}};
 };

@@ -330,14 +330,14 @@ TEST_F(Phases, OfALargePhaseThatComesOnceASampleIsKept) {
 }
 
 /// A record whose phases take clearly longer with it rests, longer each time.
-TEST_F(Phases, AfterASlowerPhaseOneIsNotRecalledAndThenTwo) {
+TEST_F(Phases, AfterTwoSlowerPhasesOneIsNotRecalledAndThenTwo) {
   const Phase phase = places(20);
   program.takes_without = 150'000;
   program.takes_with = 300'000;
   std::vector<bool> recalled;
   for (int i = 0; i < 12; ++i) recalled.push_back(program.play(phase).trips != 20);
-  const std::vector<bool> rests = {false, true,  false, true,  false, false,
-                                   true,  false, false, false, false, true};
+  const std::vector<bool> rests = {false, true, true,  false, true,  false,
+                                   false, true, false, false, false, false};
   EXPECT_EQ(recalled, rests);
 }
 

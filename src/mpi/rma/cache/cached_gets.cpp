@@ -122,6 +122,7 @@ void CachedGets::recall(Backend& carrier, bool indexed, recall::Room& room) {
       {.window = window_.id,
        .rank = window_.rank,
        .indexed = indexed,
+       .judged = context().settings.recall != "always",
        .longest_fetch = options_.readahead.longest_fetch,
        .age = age_unasked(options_)},
       {*this, backend_, carrier, room, ahead_.get(), issuer_, *cache_, *units_, coherence_,

@@ -36,6 +36,7 @@ class RecallGets {
     int window = 0;                   ///< counts the windows of this process
     int rank = 0;                     ///< of this process in the window's group
     bool indexed = false;             ///< as few gets with indexed datatypes
+    bool judged = true;               ///< by what phases take with recalled places and without
     std::uint64_t longest_fetch = 0;  ///< bytes that one get may fetch unasked
     PollGuard::Config age{};          ///< of places that are asked for the first time
   };
@@ -62,7 +63,8 @@ class RecallGets {
   RecallGets(const Config& config, const Parts& parts)
       : config_(config),
         parts_(parts),
-        memory_({.least_each = tuning::gets::kLeastRecalledNs * ticks_per_nanosecond()},
+        memory_({.least_each = tuning::gets::kLeastRecalledNs * ticks_per_nanosecond(),
+                 .judged = config.judged},
                 parts.room),
         guard_(config.age) {
     parts.issuer.know_recall(memory_);
