@@ -21,9 +21,9 @@ class Sampler {
  public:
   struct Config {
     /// So many receives are watched before some are left out: one in so many of all that there were
-    /// at a time, so that a queue which grows later is found after a quarter more receives ...
+    /// at a time, so that a queue which grows later is found after a fifth more receives ...
     std::uint64_t all_at_first = 16;
-    std::uint64_t all_per_unwatched = 4;
+    std::uint64_t all_per_unwatched = 8;
     /// ... and so many for each one that was watched, on average, at most ...
     std::uint64_t unwatched_per_watched = 255;
     /// ... so many at a time.
@@ -98,19 +98,21 @@ class Sampler {
   }
 
   /// A nonblocking receive that is watched fully makes so many wait. Returns the stretch that has
-  /// ended with this receive, or one of no receives.
+  /// ended with this receive, or one of no receives; also where the queue grew in a short one: of
+  /// its receives, none may have been matched.
   Stretch posted(std::uint64_t waiting) {
     ++watched_in_phase_;
     longest_in_phase_ = std::max(longest_in_phase_, waiting);
     if (++watched_in_stretch_ < stretch_.now()) return {};
     const Stretch ended{watched_in_stretch_, least_in_stretch_};
-    const bool grows = ended.least > least_before_ + ended.receives / 8;
-    least_before_ = ended.least;
+    const bool is_long = ended.receives >= config_.stretch;
+    const bool grows = waiting > waiting_before_ + ended.receives / 8;
+    waiting_before_ = waiting;
     least_in_stretch_ = waiting;
     watched_in_stretch_ = 0;
     stretch_.lengthen();
     if (!grows) pause(ended.receives);
-    return ended;
+    return is_long || !grows ? ended : Stretch{};
   }
 
   /// A receive that is known without watching makes so many wait.
@@ -125,7 +127,7 @@ class Sampler {
     pause(watched_in_phase_);
     watched_in_phase_ = longest_in_phase_ = 0;
     watched_in_stretch_ = 0;
-    least_in_stretch_ = least_before_ = 0;
+    least_in_stretch_ = waiting_before_ = 0;
     return longest;
   }
 
@@ -185,7 +187,7 @@ class Sampler {
   std::uint64_t watched_in_phase_ = 0, longest_in_phase_ = 0;
   std::uint32_t watched_in_stretch_ = 0;
   pay::Backoff<std::uint32_t> stretch_;
-  std::uint64_t least_in_stretch_ = 0, least_before_ = 0;  ///< of waiting receives
+  std::uint64_t least_in_stretch_ = 0, waiting_before_ = 0;  ///< receives that wait
   std::uint64_t paused_at_ = 0, looked_at_ = 0;
   pay::Backoff<std::uint32_t> per_look_;
   std::uint32_t sentinels_ = 0;  ///< at the library

@@ -43,7 +43,7 @@ TEST(Sampler, WatchesTheFirstOnesAndFewLater) {
   // A short program pays next to nothing.
   int soon = 0;
   for (int i = 0; i < 1000; ++i) soon += exchange(sampler);
-  EXPECT_LT(soon, 40);
+  EXPECT_LT(soon, 100);
   const int kLater = 100000;
   int watched = 0;
   for (int i = 0; i < kLater; ++i) watched += exchange(sampler);
@@ -52,21 +52,18 @@ TEST(Sampler, WatchesTheFirstOnesAndFewLater) {
 }
 
 // A program that first sends some short messages: its first long queue is found.
-TEST(Sampler, AQueueThatGrowsLaterIsFoundAfterAQuarterMoreReceives) {
+TEST(Sampler, AQueueThatGrowsLaterIsFoundAfterAFifthMoreReceives) {
   for (const int before : {0, 20, 100, 300}) {
     Sampler sampler;
     for (int i = 0; i < before; ++i) exchange(sampler);
     std::uint64_t watched = 0;
-    const int longest =
-        before / 4 * 3 / 2;  // of pauses, which chance makes up to half as long again
+    const int longest = before / 5;  // of pauses
     for (int i = 0; i < longest + 200; ++i) {
       const Metering watch = sampler.next();
       if (watch == Metering::sentinel) sampler.sentinel_posted();
       if (watch == Metering::fully) sampler.posted(++watched);
     }
-    // Nearly all that is left: the first stretch, which began with an empty queue, may end in a
-    // pause.
-    EXPECT_GE(watched, 128u) << before;
+    EXPECT_GE(watched, 200u) << before;
   }
 }
 
@@ -180,7 +177,7 @@ TEST(Sampler, FewBlockingOnesAreWatchedLater) {
   int watched = 0;
   for (int i = 0; i < kReceives; ++i) watched += sampler.next_blocking();
   EXPECT_GE(watched, kReceives / 1024);
-  EXPECT_LT(watched, kReceives / 128);
+  EXPECT_LT(watched, kReceives / 64);
 }
 
 TEST(Sampler, BlockingReceivesThatDidNotAskCountAsLeftOut) {
