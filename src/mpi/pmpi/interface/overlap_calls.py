@@ -206,7 +206,11 @@ def guarded(call, body, is_short=False, at_rest="", awake=()):
             *body,
             "}",
         ]
-    test = "overlap_thread::watched.starts" if is_watched_start(call) else "overlap_thread::announces_calls()"
+    test = (
+        "overlap_thread::watched.starts"
+        if is_watched_start(call)
+        else "overlap_thread::announces_calls()"
+    )
     if not is_short:
         return [
             f"static {call.returns} watched_{name}({call.declaration});",
