@@ -1,6 +1,7 @@
 // Whether large gets of a window are asked for once each. Pure: knows neither MPI nor the cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace hob::gets {
@@ -16,18 +17,24 @@ class OnceTrial {
   /// Smaller gets are cheap to keep, and may come in blocks.
   static constexpr std::uint64_t kLarge = std::uint64_t{16} << 10;
   /// Large gets that miss, and none that came back among them, after which the others are left to
-  /// the library.
-  static constexpr std::uint32_t kTrial = 64;
+  /// the library. Whenever one comes back later, the next trial is so many times as long, up to the
+  /// longest: what is asked for twice between two drops may be much at a time.
+  static constexpr std::uint32_t kTrial = 384, kLonger = 8, kLongestTrial = 512;
   /// Then one place in so many is looked up whenever it is asked for: its reuse is that of all.
-  static constexpr std::uint32_t kSample = 32;
+  static constexpr std::uint32_t kSample = 64;
   /// And the first so many gets of each so many: neighbours show what blocks would spare.
-  static constexpr std::uint32_t kLook = 16, kBetweenLooks = 1024;
+  static constexpr std::uint32_t kLook = 8, kBetweenLooks = 1024;
 
-  /// A get of so many bytes comes. Whether it is left to the library.
+  /// A get of so many bytes comes. Whether it is left to the library. One that is as far from the
+  /// one before as that was from its own is not: blocks may spare its trip.
   bool leaves(std::uint32_t target, std::uint64_t place, std::uint64_t bytes) {
     if (!resting_ || bytes < kLarge) [[likely]]
       return false;
-    return ++asked_ % kBetweenLooks >= kLook && !is_sampled(target, place);
+    const std::uint64_t step = place - last_;
+    const bool in_order = step == step_;
+    last_ = place;
+    step_ = step;
+    return ++asked_ % kBetweenLooks >= kLook && !in_order && !is_sampled(target, place);
   }
 
   /// One was looked up, and had to be fetched, when so many had been looked up in all.
@@ -40,7 +47,7 @@ class OnceTrial {
       return;
     }
     if (misses_++ == 0) began_ = number;
-    if (misses_ < kTrial) return;
+    if (misses_ < trial_) return;
     misses_ = 0;
     resting_ = !reused_since(began_);
     asked_ = kLook - 1;  // the look has been
@@ -60,12 +67,16 @@ class OnceTrial {
   void start_anew() {
     resting_ = false;
     misses_ = 0;
+    trial_ = std::min(kLonger * trial_, kLongestTrial);
   }
 
   bool resting_ = false;
+  std::uint32_t trial_ = kTrial;
   std::uint32_t misses_ = 0;
   std::uint32_t asked_ = 0;  ///< while it rests
   std::uint64_t began_ = 0;  ///< the first look-up of the trial
+  std::uint64_t last_ = 0;   ///< while it rests: the place of the last get
+  std::uint64_t step_ = 0;   ///< and how far it was from the one before
 };
 
 }  // namespace hob::gets

@@ -74,7 +74,7 @@ TEST_F(Learns, LargeGetsThatDoNotComeBackAreLeftToTheLibrary) {
   };
   for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) ask(i * size);
   std::uint64_t left = 0;
-  for (std::uint64_t i = 100; i < 200; ++i) left += learning_.leaves(1, i * size, size) ? 1 : 0;
+  for (std::uint64_t i = 100; i < 200; ++i) left += learning_.leaves(1, i * i * size, size) ? 1 : 0;
   EXPECT_GT(left, 80u);
   ask(0);
   EXPECT_FALSE(learning_.leaves(1, 100 * size, size)) << "one was here";

@@ -433,6 +433,9 @@ constexpr std::uint64_t kLarge = OnceTrial::kLarge;
 constexpr auto never = [](std::uint64_t) { return false; };
 constexpr auto always = [](std::uint64_t) { return true; };
 
+/// Places in no order.
+std::uint64_t scattered(std::uint64_t i) { return i * i * kLarge; }
+
 /// Large gets that are looked up in vain, as many as a trial takes.
 OnceTrial after_a_trial() {
   OnceTrial trial;
@@ -446,7 +449,7 @@ OnceTrial after_a_trial() {
 /// Of so many gets, each of another place, those that are looked up.
 std::uint32_t not_left(OnceTrial& trial, std::uint32_t gets) {
   std::uint32_t looked = 0;
-  for (std::uint32_t i = 0; i < gets; ++i) looked += trial.leaves(1, i * kLarge, kLarge) ? 0 : 1;
+  for (std::uint32_t i = 0; i < gets; ++i) looked += trial.leaves(1, scattered(i), kLarge) ? 0 : 1;
   return looked;
 }
 
@@ -460,12 +463,30 @@ TEST(OnceTrial, WhereNoLargeGetComesBackASampleAndSomeInARowAreLookedUp) {
   // Until the first look in a row, a place is of the sample or not.
   trial = after_a_trial();
   for (std::uint32_t i = 0; i < 100; ++i)
-    EXPECT_EQ(trial.leaves(2, i * kLarge, kLarge), trial.leaves(2, i * kLarge, kLarge));
+    EXPECT_EQ(trial.leaves(2, scattered(i), kLarge), trial.leaves(2, scattered(i), kLarge));
   trial = after_a_trial();
   std::uint32_t in_a_row = 0;
   for (std::uint32_t i = 0; i < 2 * OnceTrial::kBetweenLooks; ++i)
-    if (!trial.leaves(1, 0x5000, kLarge)) ++in_a_row;
-  EXPECT_EQ(in_a_row, 2 * OnceTrial::kLook) << "a place that is not of the sample";
+    if (!trial.leaves(1, i % 4 < 2 ? 0x5000 : 0x7000, kLarge)) ++in_a_row;
+  EXPECT_EQ(in_a_row, 2 * OnceTrial::kLook) << "places that are not of the sample";
+}
+
+TEST(OnceTrial, GetsInOrderAreLookedUp) {
+  OnceTrial trial = after_a_trial();
+  for (std::uint32_t i = 0; i < 3; ++i) trial.leaves(1, 100 + 3 * i * kLarge, kLarge);
+  for (std::uint32_t i = 3; i < 100; ++i)
+    EXPECT_FALSE(trial.leaves(1, 100 + 3 * i * kLarge, kLarge)) << i;
+}
+
+/// As in phases that read much twice before everything is dropped.
+TEST(OnceTrial, WhereOneComesBackLaterTheNextTrialIsLonger) {
+  OnceTrial trial = after_a_trial();
+  trial.missed(kLarge, 500, always);
+  for (std::uint32_t i = 1; i < OnceTrial::kLongestTrial; ++i)
+    trial.missed(kLarge, 500 + i, never);
+  EXPECT_EQ(not_left(trial, 100), 100u);
+  trial.missed(kLarge, 5000, never);
+  EXPECT_LT(not_left(trial, 100), 50u);
 }
 
 TEST(OnceTrial, ALargeGetThatComesBackEndsIt) {

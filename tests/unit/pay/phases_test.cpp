@@ -144,7 +144,8 @@ Judge of_looking_up() {
   };
   return [program = Program{}](const Costs& costs) mutable {
     constexpr std::uint64_t kBytes = std::uint64_t{64} << 10;
-    if (program.trial.leaves(1, kBytes * ++program.asked, kBytes)) return false;
+    ++program.asked;
+    if (program.trial.leaves(1, kBytes * program.asked * program.asked, kBytes)) return false;
     ++program.looked_up;
     if (costs.gain) program.reused = program.looked_up;
     program.trial.missed(kBytes, program.looked_up,
@@ -224,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Judges, Phases,
                                            Judged{"Starts", of_starts, 200, 64},
                                            Judged{"KeptCopies", of_kept_copies, 700, 768 + 64},
                                            Judged{"Recalling", of_recalling, 700, 8192 + 64},
-                                           Judged{"LookingUp", of_looking_up, 700, 1024 + 64},
+                                           Judged{"LookingUp", of_looking_up, 1300, 1024 + 64},
                                            Judged{"Matching", of_matching, 1000, 30'000}),
                          [](const auto& each) { return each.param.name; });
 
