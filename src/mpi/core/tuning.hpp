@@ -145,8 +145,8 @@ inline constexpr double kScatteredLatencies = 2.5;
 /// ns. The first one of a process beside that: with MPICH 5 over TCP 1.2 to 1.4 ms, in which both
 /// ends prepare themselves.
 inline constexpr double kFirstScatteredNs = 1.3e6;
-/// ns. What a recalled place takes at least, its hit included: measured 150 to 200 for 1,000 of 8
-/// B.
+/// ns. What a recalled place takes at least, its hit included: measured 150 to 200 for 1,000
+/// of 8 B.
 inline constexpr double kLeastRecalledNs = 200;
 /// Recalled for one get that is missing, at most: bytes in all, places in one get of an indexed
 /// type, and places that are fetched one by one. Chosen.

@@ -482,8 +482,7 @@ TEST(OnceTrial, GetsInOrderAreLookedUp) {
 TEST(OnceTrial, WhereOneComesBackLaterTheNextTrialIsLonger) {
   OnceTrial trial = after_a_trial();
   trial.missed(kLarge, 500, always);
-  for (std::uint32_t i = 1; i < OnceTrial::kLongestTrial; ++i)
-    trial.missed(kLarge, 500 + i, never);
+  for (std::uint32_t i = 1; i < OnceTrial::kLongestTrial; ++i) trial.missed(kLarge, 500 + i, never);
   EXPECT_EQ(not_left(trial, 100), 100u);
   trial.missed(kLarge, 5000, never);
   EXPECT_LT(not_left(trial, 100), 50u);
