@@ -17,7 +17,7 @@ class OnceTrial {
   /// Smaller gets are cheap to keep, and may come in blocks.
   static constexpr std::uint64_t kLarge = std::uint64_t{16} << 10;
   /// Large gets that miss, and none that came back among them, after which the others are left to
-  /// the library. Whenever one comes back later, the next trial is so many times as long, up to the
+  /// the library. Whenever one comes back later, the next trial is kLonger times as long, up to the
   /// longest: what is asked for twice between two drops may be much at a time.
   static constexpr std::uint32_t kTrial = 384, kLonger = 8, kLongestTrial = 512;
   /// Then one place in so many is looked up whenever it is asked for: its reuse is that of all.
