@@ -45,8 +45,8 @@ class Learning {
   /// A get comes. Whether it is left to the library, since copies are dropped before they are used.
   bool skips() { return trial_.skips(); }
   /// Likewise, since large ones do not come back.
-  bool leaves(int target, std::uint64_t place, std::uint64_t bytes) {
-    return once_.leaves(static_cast<std::uint32_t>(target), place, bytes);
+  bool leaves(int target, std::uint64_t place, std::uint64_t bytes, bool hidden = false) {
+    return once_.leaves(static_cast<std::uint32_t>(target), place, bytes, hidden);
   }
   /// It was looked up, and had to be fetched; it was served, at least in part.
   void missed(const TargetState& target, std::uint64_t bytes, bool batched) {

@@ -26,15 +26,16 @@ class OnceTrial {
   static constexpr std::uint32_t kLook = 8, kBetweenLooks = 1024;
 
   /// A get of so many bytes comes. Whether it is left to the library. One that is as far from the
-  /// one before as that was from its own is not: blocks may spare its trip.
-  bool leaves(std::uint32_t target, std::uint64_t place, std::uint64_t bytes) {
+  /// one before as that was from its own is not: blocks may spare its trip, unless it is
+  /// `hidden` (TargetState::hides_trip()).
+  bool leaves(std::uint32_t target, std::uint64_t place, std::uint64_t bytes, bool hidden = false) {
     if (!resting_ || bytes < kLarge) [[likely]]
       return false;
     const std::uint64_t step = place - last_;
     const bool in_order = step == step_;
     last_ = place;
     step_ = step;
-    return ++asked_ % kBetweenLooks >= kLook && !in_order && !is_sampled(target, place);
+    return ++asked_ % kBetweenLooks >= kLook && (hidden || !in_order) && !is_sampled(target, place);
   }
 
   /// One was looked up, and had to be fetched, when so many had been looked up in all.

@@ -33,6 +33,13 @@ struct TargetState : validation::WriteMarks {
   std::uint64_t invalidated = 0;  ///< its mark for InvalidationEpochs
 
   bool hits_to_flush() const { return hits != flushed_hits; }
+
+  /// Whether a get of so many bytes would wait for no trip of its own, since the bytes of others
+  /// are under way: a block that brings it, too, spares nothing. Measured over TCP with bursts of
+  /// 64 gets of 64 KiB in order: 12 or 20 us a get with blocks, by run, and 13.4 without.
+  bool hides_trip(std::uint64_t bytes) const {
+    return bytes >= (std::uint64_t{64} << 10) && (left || gets != 0);
+  }
 };
 
 /// The targets of a window that were used. Not thread safe.

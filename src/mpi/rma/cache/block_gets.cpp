@@ -23,7 +23,7 @@ bool BlockGets::may_fetch(const Get& get, const TargetState& t, const CacheableG
 
 bool BlockGets::issue(const Get& get, TargetState& t, const CacheableGet& wanted, bool recalled,
                       bool aged) {
-  if (!may_fetch(get, t, wanted)) return false;
+  if (!may_fetch(get, t, wanted) || t.hides_trip(wanted.size)) return false;
   Ahead& ahead = parts_.ahead;
   const cache::Cache& cache = parts_.cache;
   const TargetProfile::Config& profile = parts_.learning.profile();
