@@ -19,7 +19,7 @@ HitCost& cost() {
 
 /// By hits in a cache of its own, whose pages and tables are few.
 void measure() {
-  constexpr std::uint32_t kEntries = 16;
+  constexpr std::uint64_t kEntries = 16;
   constexpr int kRounds = 12;
   constexpr std::uint64_t kSmall = 64, kLarge = 4096;
   static std::byte bytes[kLarge];
@@ -29,7 +29,7 @@ void measure() {
   config.adaptation.enabled = false;
   auto probe = cache::Cache::create(config);
   if (!probe) return;
-  for (std::uint32_t i = 0; i < kEntries; ++i) {
+  for (std::uint64_t i = 0; i < kEntries; ++i) {
     const cache::Key key{0, i * kLarge, 0};
     probe->find(key, kLarge);
     if (const auto place = probe->reserve(key, kLarge); place.entry)
