@@ -190,7 +190,8 @@ def sends_batches(call):
     )
     blocks = str(not at_once).lower()
     if call.base in ("Wait", "Waitall"):
-        blocks = f"!requests::all_served({call.row.completes or '1, request'})"
+        served = f"requests::all_served({call.row.completes or '1, request'})"
+        return [f"  if (HOB_UNLIKELY(batched::any())) batched::before_wait({served});"]
     return [f"  if (HOB_UNLIKELY(batched::any())) batched::before_call({blocks});"]
 
 
