@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "match/depth_meter.hpp"
 #include "match/engine.hpp"
 #include "mpi/p2p/channel.hpp"
@@ -34,12 +35,7 @@ struct Matcher {
   std::vector<std::unique_ptr<UnexpectedMessage>> free_messages;
 };
 
-/// The one matcher of a process. Made at its first use, since libraries may start MPI before Hob's
-/// own constructors have run; never destroyed, since others end it after Hob's destructors.
-inline Matcher& matcher() {
-  static auto& only = *new Matcher;
-  return only;
-}
+inline Matcher& matcher() { return lasting<Matcher>(); }
 
 // In all of the following, the gate is held.
 

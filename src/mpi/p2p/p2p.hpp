@@ -10,6 +10,9 @@
 
 namespace hob::mpi::p2p {
 
+/// Adds the queues to the report. Before MPI starts.
+void register_queues_report();
+
 /// Before MPI starts. An unknown match_strategy ends the process with status 2.
 void prepare();
 

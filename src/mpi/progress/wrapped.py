@@ -307,19 +307,19 @@ def definition(call, body, is_short=False, at_rest="", awake=()):
     return lines
 
 
+def large(call):
+    """C++, of a call that is concerned: whether what it starts may be worth looking after."""
+    return [f"overlap_thread::may_be_large({bytes_started(call)})"] if is_concerned(call) else []
+
+
 def elsewhere(call):
-    large = f"overlap_thread::may_be_large({bytes_started(call)})"
-    return [
-        "overlap_thread::announces_calls()",
-        *([large] if is_concerned(call) else []),
-        *(["batched::any()"] if sends_batches(call) else []),
-    ]
+    batches = ["batched::any()"] if sends_batches(call) else []
+    return ["overlap_thread::announces_calls()", *large(call), *batches]
 
 
 def at_rest(call):
-    if is_concerned(call):
-        return [f"!overlap_thread::may_be_large({bytes_started(call)})"]
-    return None if is_watched_start(call) else []
+    tests = [f"!{test}" for test in large(call)]
+    return None if is_watched_start(call) and not tests else tests
 
 
 def around(call):

@@ -8,7 +8,7 @@ from calls import has_parameter, library_call
 from plan import CALLS
 
 HEADERS = """
-    mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp mpi/rma/timed_waits.hpp
+    mpi/rma/direct.hpp mpi/rma/incoming.hpp mpi/rma/joint_acquire.hpp
     mpi/rma/untracked_windows.hpp
     """
 
