@@ -8,8 +8,6 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <optional>
 
 #include "settings/config_file.hpp"

@@ -2,7 +2,6 @@
 // see the handle that the program knows: core/callbacks.cpp.)
 #include "mpi/ghost/attributes.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -10,7 +9,6 @@
 #include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {
 namespace {

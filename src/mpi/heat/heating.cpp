@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <sched.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/clock.hpp"
-#include "mpi/core/context.hpp"
 #include "mpi/datatype/freeing.hpp"
 #include "mpi/ghost/departure.hpp"
 #include "mpi/heat/heating.hpp"

@@ -12,7 +12,6 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/rma/validation.hpp"
 
 namespace hob::mpi {
 namespace {

@@ -2,7 +2,6 @@
 // enters and leaves them, and the dequeuing of messages from the MPI library.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>

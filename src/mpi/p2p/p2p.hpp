@@ -2,9 +2,6 @@
 // queues get long: docs/takeover.md. What the layers above see of it.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/mpi.hpp"
 

@@ -1,6 +1,5 @@
 #include "mpi/rma/window.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <mutex>
 

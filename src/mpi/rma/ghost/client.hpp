@@ -1,7 +1,6 @@
 // This process as a client of ghosts: what all its ghost windows share.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
