@@ -13,7 +13,6 @@
 #include "mpi/datatype/elements.hpp"
 #include "mpi/progress/batched.hpp"
 #include "mpi/requests/served.hpp"
-#include "mpi/rma/batch/indexed.hpp"
 
 namespace hob::mpi {
 namespace {
