@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdio>
 
+#include "os/mapping_query.hpp"
 #include "os/memory.hpp"
 #include "os/page_scan.hpp"
 
@@ -76,32 +78,85 @@ class PageMap {
   std::array<std::uint64_t, 2048> entries_;
 };
 
+/// /proc/self/maps. The kernel is asked for one mapping where it can be (Linux 6.11): the text has
+/// a line for each mapping below it, which is half a millisecond in a program of many libraries.
+class Lookup {
+ public:
+  explicit Lookup(MapsBy by)
+      : file_(std::fopen("/proc/self/maps", "re")), asks_(by == MapsBy::query) {}
+  ~Lookup() {
+    if (file_) std::fclose(file_);
+  }
+  Lookup(const Lookup&) = delete;
+  Lookup& operator=(const Lookup&) = delete;
+
+  /// The mapping of an address; false where there is none. Addresses are asked for in order. The
+  /// name is valid until the next call.
+  bool find(std::uintptr_t address, Mapping& mapping) {
+    if (!file_) return false;
+    if (asks_) {
+      const int failed = ask(address, mapping);
+      if (failed == 0) return true;
+      if (failed == ENOENT) return false;
+      asks_ = false;
+    }
+    return read(address, mapping);
+  }
+
+ private:
+  /// 0, or the error.
+  int ask(std::uintptr_t address, Mapping& mapping) {
+    MappingQuery query{};
+    query.size = sizeof query;
+    query.query_addr = address;
+    query.vma_name_addr = reinterpret_cast<std::uintptr_t>(line_.data());
+    query.vma_name_size = static_cast<std::uint32_t>(line_.size());
+    if (::ioctl(::fileno(file_), kQueryMapping, &query) != 0) return errno;
+    mapping.begin = query.vma_start;
+    mapping.end = query.vma_end;
+    mapping.file = query.inode;
+    mapping.readable = (query.vma_flags & mapping_is::kReadable) != 0;
+    mapping.shared = (query.vma_flags & mapping_is::kShared) != 0;
+    mapping.name = query.vma_name_size > 0 ? std::string_view(line_.data()) : std::string_view();
+    return 0;
+  }
+
+  bool read(std::uintptr_t address, Mapping& mapping) {
+    while (std::fgets(line_.data(), static_cast<int>(line_.size()), file_)) {
+      char flags[5] = {};
+      int name = 0;
+      if (std::sscanf(line_.data(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %" SCNu64 " %n",
+                      &mapping.begin, &mapping.end, flags, &mapping.file, &name) != 4)
+        continue;
+      if (mapping.end <= address) continue;
+      if (mapping.begin > address) return false;
+      mapping.readable = flags[0] == 'r';
+      mapping.shared = flags[3] != 'p';
+      mapping.name = line_.data() + name;
+      return true;
+    }
+    return false;
+  }
+
+  std::FILE* file_;
+  bool asks_;
+  std::array<char, 4200> line_;
+};
+
 }  // namespace
 
 bool each_mapping(std::uintptr_t begin, std::uintptr_t end,
-                  const std::function<bool(const Mapping&)>& visit) {
-  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
-  if (!maps) return false;
-  std::uintptr_t covered = begin;
-  std::array<char, 4200> line;
-  while (covered < end && std::fgets(line.data(), static_cast<int>(line.size()), maps)) {
+                  const std::function<bool(const Mapping&)>& visit, MapsBy by) {
+  Lookup lookup(by);
+  for (std::uintptr_t covered = begin; covered < end;) {
     Mapping mapping;
-    char flags[5] = {};
-    int name = 0;
-    if (std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %" SCNu64 " %n",
-                    &mapping.begin, &mapping.end, flags, &mapping.file, &name) != 4)
-      continue;
-    if (mapping.end <= covered) continue;
-    if (mapping.begin > covered) break;
+    if (!lookup.find(covered, mapping)) return false;
+    const std::uintptr_t next = mapping.end;
     mapping.begin = covered;
-    mapping.readable = flags[0] == 'r';
-    mapping.shared = flags[3] != 'p';
-    mapping.name = line.data() + name;
-    if (!visit(mapping)) break;
-    covered = mapping.end;
+    if (!visit(mapping)) return false;
+    covered = next;
   }
-  std::fclose(maps);
-  return covered >= end;
+  return true;
 }
 
 bool is_shared(const void* address) {

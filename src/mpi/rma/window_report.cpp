@@ -183,7 +183,7 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"refetches_changed", "gets", "Of these, bytes that had changed."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).refetches_changed; }},
     {{"flushes", "calls", "Flush calls of the program."},
-     [](const Window& w) -> std::uint64_t { return gets_of(w).flushes; }},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).flushes + w.flushed.passed(); }},
     {{"flushes_skipped", "calls", "Of these, nothing was outstanding: no call was made."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).flushes_skipped; }},
     {{"locks_skipped", "locks",
