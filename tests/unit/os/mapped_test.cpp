@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -110,6 +111,28 @@ TEST(Mapped, OneByOneMappingsAreWhatTheTextSays) {
       for (const std::uintptr_t to : {end - 1, end + 1})
         EXPECT_EQ(said_of(from, to, MapsBy::query), said_of(from, to, MapsBy::text));
   ::close(file);
+}
+
+TEST(Mapped, AChildIsToldOfItsOwnMemory) {
+  Pages pages(MAP_PRIVATE);
+  ASSERT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::munmap(pages.page(2), page_bytes());
+    ::_exit(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary) ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Mapped, TheFilesAreOpenedAgainWhereTheProgramClosedThem) {
+  Pages pages(MAP_PRIVATE);
+  ASSERT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
+  for (int fd = 3; fd < 64; ++fd) ::close(fd);
+  const int others = ::memfd_create("mapped_test", 0);
+  EXPECT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
+  ::close(others);
 }
 
 TEST(Mapped, WhatIsProtectedOrNotThereIsNotReadable) {
