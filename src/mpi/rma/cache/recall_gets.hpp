@@ -140,7 +140,8 @@ class RecallGets {
   const std::vector<recall::PhasePoint>& phases() const { return memory_.phases(); }
 
   std::uint64_t memory_bytes() const {
-    return sizeof(*this) + memory_.memory_bytes() + own_pool_.memory_bytes() + buffer_.memory_bytes();
+    return sizeof(*this) + memory_.memory_bytes() + own_pool_.memory_bytes() +
+           buffer_.memory_bytes();
   }
 
  private:
