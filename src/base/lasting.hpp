@@ -7,7 +7,7 @@ namespace hob {
 /// constructors have run. Never destroyed, since the program may use MPI in its own destructors,
 /// and end while a thread is in here.
 template <typename T>
-T& lasting() {
+[[gnu::always_inline]] inline T& lasting() {
   static T& only = *new T;
   return only;
 }
