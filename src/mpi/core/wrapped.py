@@ -1,5 +1,6 @@
 """What the wrappers have for acquires, for the world that the program sees, and for its callbacks."""
 
+from calls import seen_communicators
 from plan import CALLS
 
 HEADERS = "mpi/core/acquires.hpp mpi/core/program_world.hpp"
@@ -23,3 +24,7 @@ CALLS.add(
     """,
     "hook newer local registers",
 )
+
+
+def elsewhere(call):
+    return ["program_world.is_smaller"] if seen_communicators(call) else []

@@ -91,6 +91,15 @@ def has_parameter(call, wanted):
     return any(name == wanted for _declaration, name, *_kind in call.parameters)
 
 
+def seen_communicators(call):
+    """The parameters that may be MPI_COMM_WORLD, which is another one where there are ghosts."""
+    return [
+        name
+        for _declaration, name, kind, direction in call.parameters
+        if kind == "COMMUNICATOR" and direction == "in" and not call.row.whole_world
+    ]
+
+
 def library_call(call, before, after=(), acquire=""):
     """C++ of the end of a block: the library's own call, and what comes before and after; `acquire`, C++, notes what the
     process learned by it, however it ends."""

@@ -20,7 +20,7 @@ import sys
 
 import parts
 import plan
-from calls import FAILED, Call, adapted, extensions, shares_hook, short
+from calls import FAILED, Call, adapted, extensions, seen_communicators, shares_hook, short
 
 # What the wrappers include besides the headers of parts.
 HEADERS = [f"mpi/pmpi/{name}.hpp" for name in "hooks real memory call_guard wrapper".split()]
@@ -87,15 +87,6 @@ def null_pointers(call):
     return f"{counts[0]} > 0 && ({test})" if counts else test
 
 
-def seen_communicators(call):
-    """The parameters that may be MPI_COMM_WORLD, which is another one where there are ghosts."""
-    return [
-        name
-        for _declaration, name, kind, direction in call.parameters
-        if kind == "COMMUNICATOR" and direction == "in" and not call.row.whole_world
-    ]
-
-
 def at_rest(call):
     """C++ that is true if a call is the library's alone, asked for the most frequent case first; "" if that is not known
     so soon."""
@@ -112,8 +103,6 @@ def awake(call, among_threads, go_on):
     """C++ of what is most frequent where a call is not the library's alone: it goes on to Hob's own part."""
     row = call.row
     elsewhere = parts.lines("elsewhere", call)
-    if seen_communicators(call):
-        elsewhere.append("program_world.is_smaller")
     if row.only_tracked:
         test = " || ".join([*elsewhere, "tracking_off()", "pass_through()"])
         return [f"  if (HOB_LIKELY(!({test}))) {{", *among_threads, go_on, "  }"]
