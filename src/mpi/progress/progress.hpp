@@ -30,12 +30,13 @@ inline bool blocking_needs_care() {
 }
 
 /// Around a call that blocks inside the MPI library: where there is a helper, it works meanwhile.
-template <auto kEnter>
+/// `kOften`: where it is called, there mostly is one.
+template <auto kEnter, bool kOften>
 class BlockingIn {
  public:
   BlockingIn() : calls_(own_progress.has_helper ? kEnter() : nullptr) {}
   ~BlockingIn() {
-    if (HOB_UNLIKELY(calls_ != nullptr)) helper::leave(*calls_);
+    if (kOften ? calls_ != nullptr : HOB_UNLIKELY(calls_ != nullptr)) helper::leave(*calls_);
   }
   BlockingIn(const BlockingIn&) = delete;
   BlockingIn& operator=(const BlockingIn&) = delete;
@@ -43,9 +44,9 @@ class BlockingIn {
  private:
   std::atomic<int>* calls_;
 };
-using Blocking = BlockingIn<helper::enter>;
+using Blocking = BlockingIn<helper::enter, false>;
 /// In what wrappers have for programs with several threads.
-using BlockingThread = BlockingIn<helper::enter_here>;
+using BlockingThread = BlockingIn<helper::enter_here, true>;
 
 /// Around a call that blocks in any way but the ones that Hob can take apart: where nothing else
 /// helps, what is under way goes to the library first.
