@@ -30,32 +30,22 @@ inline bool blocking_needs_care() {
 }
 
 /// Around a call that blocks inside the MPI library: where there is a helper, it works meanwhile.
-class Blocking {
+template <auto kEnter>
+class BlockingIn {
  public:
-  Blocking() : calls_(own_progress.has_helper ? helper::enter() : nullptr) {}
-  ~Blocking() {
+  BlockingIn() : calls_(own_progress.has_helper ? kEnter() : nullptr) {}
+  ~BlockingIn() {
     if (HOB_UNLIKELY(calls_ != nullptr)) helper::leave(*calls_);
   }
-  Blocking(const Blocking&) = delete;
-  Blocking& operator=(const Blocking&) = delete;
+  BlockingIn(const BlockingIn&) = delete;
+  BlockingIn& operator=(const BlockingIn&) = delete;
 
  private:
   std::atomic<int>* calls_;
 };
-
-/// The same in what wrappers have for programs with several threads.
-class BlockingThread {
- public:
-  BlockingThread() : calls_(own_progress.has_helper ? helper::enter_here() : nullptr) {}
-  ~BlockingThread() {
-    if (calls_ != nullptr) helper::leave(*calls_);
-  }
-  BlockingThread(const BlockingThread&) = delete;
-  BlockingThread& operator=(const BlockingThread&) = delete;
-
- private:
-  std::atomic<int>* calls_;
-};
+using Blocking = BlockingIn<helper::enter>;
+/// In what wrappers have for programs with several threads.
+using BlockingThread = BlockingIn<helper::enter_here>;
 
 /// Around a call that blocks in any way but the ones that Hob can take apart: where nothing else
 /// helps, what is under way goes to the library first.

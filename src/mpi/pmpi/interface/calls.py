@@ -4,6 +4,20 @@ import re
 
 import plan
 
+FAILED = "hob_result != MPI_SUCCESS"
+
+# Calls that complete requests, and what they say of which in an object of C++.
+COMPLETIONS = {
+    "Wait": "{}.all();",
+    "Test": "if (*flag) {}.all();",
+    "Waitall": "{}.all();",
+    "Testall": "if (*flag) {}.all();",
+    "Waitany": "{}.one(*index);",
+    "Testany": "if (*flag) {}.one(*index);",
+    "Waitsome": "{}.some(*outcount, array_of_indices);",
+    "Testsome": "{}.some(*outcount, array_of_indices);",
+}
+
 
 def short(name):
     return name.replace("MPIX_", "X_", 1) if name.startswith("MPIX_") else name[len("MPI_") :]
@@ -11,7 +25,7 @@ def short(name):
 
 def extensions(text):
     """The library's extensions that plan.py knows, as procedures like those of interface.json."""
-    for key in plan.CALLS:
+    for key in sorted(plan.CALLS):
         name = key.replace("X_", "MPIX_", 1)
         if not key.startswith("X_"):
             continue
@@ -71,6 +85,25 @@ class Call:
         if self.row.hook and (not self.large or shares_hook(self.procedure)):
             return self.base
         return short(self.name) if plan.row(short(self.name)).hook else None
+
+
+def has_parameter(call, wanted):
+    return any(name == wanted for _declaration, name, *_kind in call.parameters)
+
+
+def library_call(call, before, after=(), acquire=""):
+    """C++ of the end of a block: the library's own call, and what comes before and after; `acquire`, C++, notes what the
+    process learned by it, however it ends."""
+    if acquire:
+        before = [*before, "AcquireIfUnwound acquire;"]
+        after = [*after, "acquire.returned = true;", acquire]
+    return [
+        *(f"  {line}" for line in before if line),
+        f"  const int hob_result = {call.native};",
+        *(f"  {line}" for line in after if line),
+        "  return hob_result;",
+        "  }",
+    ]
 
 
 def by_value(declaration):

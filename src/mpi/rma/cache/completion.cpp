@@ -1,17 +1,14 @@
 // Flushes, ends of epochs, completed requests: when bytes have arrived.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "base/clock.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
-#include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/cache/stale_bytes.hpp"
 
 namespace hob::mpi {
