@@ -46,7 +46,10 @@ class Blocking {
 /// The same in what wrappers have for programs with several threads.
 class BlockingThread {
  public:
-  BlockingThread() : calls_(own_progress.has_helper ? helper::enter_here() : nullptr) {}
+  BlockingThread() : calls_(helper::own_calls) {
+    if (HOB_LIKELY(calls_ != nullptr) || HOB_UNLIKELY(own_progress.has_helper))
+      calls_ = helper::enter_here();
+  }
   ~BlockingThread() {
     if (calls_ != nullptr) helper::leave(*calls_);
   }

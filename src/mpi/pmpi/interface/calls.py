@@ -111,3 +111,16 @@ def adapted(call, text):
     key = "large" if call.large else "parameters"
     call.procedure[key] = changed
     return Call(call.procedure, call.large)
+
+
+def null_pointers(call):
+    """C++ that is true if a pointer of the call is null that must not be."""
+    counts = [name for _, name, kind, _ in call.parameters if kind == "ARRAY_LENGTH_NNI"]
+    tests = []
+    for declaration, name, kind, _direction in call.parameters:
+        if kind == "STATUS":
+            tests.append(f"is_no_status({name})")
+        elif "*" in declaration or "[" in declaration:
+            tests.append(f"!{name}")
+    test = " || ".join(tests)
+    return f"{counts[0]} > 0 && ({test})" if counts else test

@@ -185,7 +185,9 @@ for name, count in (("Sendrecv", "recvcount"), ("Sendrecv_replace", "count")):
     CALLS.add(
         name,
         "hook patient",
-        among_threads=f"!compares_incoming() && p2p::receives_directly({count}, source, comm)",
+        untracked="p2p::fast_path.exchange(comm)",
+        among_threads="!compares_incoming() && nothing_under_way() && "
+        f"p2p::receives_directly({count}, source, comm)",
     )
 # Functions of the program's that the library will call.
 CALLS.add(
@@ -271,7 +273,8 @@ CALLS.add(
     "hook patient",
     untracked="p2p::fast_path.receive(count, source, comm)",
     reentrant=f"receive({RECEIVE}, status)",
-    among_threads="!compares_incoming() && p2p::receives_directly(count, source, comm)",
+    among_threads="!compares_incoming() && nothing_under_way() && "
+    "p2p::receives_directly(count, source, comm)",
 )
 CALLS.add(
     "Irecv",
@@ -287,7 +290,7 @@ CALLS.add(
     "hook patient checked",
     untracked="p2p::fast_path.probe(comm)",
     reentrant="test_probe({source, tag, comm}, flag, status)",
-    among_threads="p2p::probes_directly(comm)",
+    among_threads="nothing_under_way() && p2p::probes_directly(comm)",
 )
 CALLS.add(
     "Mprobe",

@@ -1,7 +1,7 @@
 """C++ of the first thing that a wrapper asks: whether the call is the library's alone."""
 
 from overlap_calls import bytes_started, is_concerned, is_watched_start
-from thread_calls import has_parameter
+from thread_calls import has_parameter, starts_simply
 
 
 def only_counted(call, slot):
@@ -17,7 +17,9 @@ def only_counted(call, slot):
 def at_rest(call):
     """C++ that is true if a call is the library's alone, asked for the most frequent case first; "" if that is not known
     so soon."""
-    row, tests = call.row, ["at_rest()"]
+    row, tests = call.row, ["at_rest(hob_concerns)"]
+    if starts_simply(call):
+        tests = ["(at_rest(hob_concerns) || threads_at_rest(hob_concerns))"]
     if is_concerned(call):
         tests.append(f"!overlap_thread::may_be_large({bytes_started(call)})")
     elif is_watched_start(call):

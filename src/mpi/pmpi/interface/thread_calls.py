@@ -3,6 +3,8 @@
 
 import re
 
+from calls import short
+
 
 def has_parameter(call, wanted):
     return any(name == wanted for _declaration, name, *_kind in call.parameters)
@@ -13,16 +15,31 @@ def awaited(call):
     return "rank" if has_parameter(call, "rank") else "direct::kAll"
 
 
+def starts_simply(call):
+    """With several threads, the library alone serves a call that starts something whenever nothing is under way."""
+    return call.row.among_threads == "nothing_under_way()" and call.base.startswith("I")
+
+
+# What holds where threads_at_rest() does.
+HOLDS_AT_REST = {"!compares_incoming()", "nothing_under_way()", "requests::nothing_shown()"}
+
+
+def still_asked(condition, is_at_rest):
+    """What is left of a C++ condition, of terms, where threads_at_rest() holds; or all of it."""
+    terms = condition.split(" && ")
+    return " && ".join(t for t in terms if not (is_at_rest and t in HOLDS_AT_REST)) or "true"
+
+
 def direct(call):
     """The C++ condition under which, with several threads, the library alone serves a call; "" if there is none."""
     row = call.row
     request = str(has_parameter(call, "request")).lower()
     if row.counted == "gets":
-        return f"direct::counted_get(win, target_rank, {request})"
+        return f"!compares_incoming() && direct::counted_get(win, target_rank, {request})"
     if row.counted in ("puts", "accumulates"):
         return f"direct::counted(win, direct::k{row.counted.capitalize()}, {request})"
     if row.timed:
-        return f"direct::completes(win, {awaited(call)})"
+        return f"nothing_under_way() && direct::completes(win, {awaited(call)})"
     return ""
 
 
@@ -42,13 +59,17 @@ def without_hob(call, acquire):
     ]
 
 
-def alone_among_threads(call, acquire):
-    """C++ that has the library alone serve a call in a program with several threads, where it may; `acquire` as above."""
+def alone_among_threads(call, acquire, is_at_rest=False):
+    """C++ that has the library alone serve a call in a program with several threads, where it may; `acquire` as above.
+    `is_at_rest`: threads_at_rest() holds."""
     if call.row.among_threads:
         begin, *rest = without_hob(call, acquire)
-        return [f"  if (HOB_LIKELY({call.row.among_threads})) {begin}", *rest]
-    test = direct(call)
-    if test and not has_parameter(call, "request"):
+        return [
+            f"  if (HOB_LIKELY({still_asked(call.row.among_threads, is_at_rest)})) {begin}",
+            *rest,
+        ]
+    test = still_asked(direct(call), is_at_rest) if direct(call) else ""
+    if test and (is_at_rest or not has_parameter(call, "request")):
         return [f"  if (HOB_LIKELY({test})) return {call.native};"]
     if test:
         return [
@@ -62,8 +83,9 @@ def alone_among_threads(call, acquire):
     if not (call.row.completes and call.row.untracked is not None):
         return []
     begin, *rest = without_hob(call, f'note_acquire("{call.name}");')
+    test = still_asked(f"{call.row.untracked} && requests::nothing_shown()", is_at_rest)
     return [
-        f"  if (HOB_LIKELY({call.row.untracked} && requests::nothing_shown())) {begin}",
+        f"  if (HOB_LIKELY({test})) {begin}",
         *rest,
         f"  if (requests::all_prebuilt({call.row.completes})) return {call.native};",
     ]
@@ -113,3 +135,21 @@ def direct_and_noted(call):
             "  }",
         ]
     return ["  if (HOB_UNLIKELY(many_threads)) {", *blocks, "  }"] if blocks else []
+
+
+def begin_at_rest(call, acquire, go_on):
+    """C++ of a function that is asked first in a program with several threads, where threads_at_rest() holds; what is
+    not the library's alone there goes on with `go_on`, C++, or from within the library as elsewhere. [] if there is
+    nothing to ask."""
+    busy = f"busy_{short(call.name)}"
+    alone = [] if starts_simply(call) else alone_among_threads(call, acquire, True)
+    if not alone:
+        return []
+    return [
+        f"static {call.returns} {busy}({call.declaration});",
+        f"[[gnu::noinline]] static {call.returns} alone_{short(call.name)}({call.declaration}) {{",
+        *alone,
+        f"  if (HOB_UNLIKELY(depth != 0)) return {busy}({call.arguments});",
+        go_on,
+        "}",
+    ]
