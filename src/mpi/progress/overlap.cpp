@@ -119,7 +119,7 @@ void begin_phase() {
   own.in_phase = true;
   own.all_complete = false;
   own.phase_start = ticks();
-  own.helps = !own.only_watches && own.judge.begin();
+  own.helps = !own.only_watches && own.judge.begin(own.attention.may_help());
   own.outside = own.waited = own.unused = 0;
   own.useful_before = worker::work().useful;
   notify_worker();
