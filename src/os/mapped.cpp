@@ -6,25 +6,60 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdio>
+#include <memory>
 
+#include "os/mapping_query.hpp"
 #include "os/memory.hpp"
+#include "os/own_descriptor.hpp"
 #include "os/page_scan.hpp"
 
 namespace hob::os {
 namespace {
 
+OwnDescriptor open_own(const char* path) {
+  return OwnDescriptor(::open(path, O_RDONLY | O_CLOEXEC));
+}
+
+/// Both files, open since they were needed first: opening them takes longer than what is asked.
+/// After fork() they would speak of the parent's memory.
+struct ProcFiles {
+  int owner = ::getpid();
+  OwnDescriptor maps = open_own("/proc/self/maps");
+  OwnDescriptor pagemap = open_own("/proc/self/pagemap");
+
+  bool usable() const { return owner == ::getpid() && maps.get() >= 0 && pagemap.get() >= 0; }
+};
+
+/// The files for one call of one thread. The next call finds them here; of several threads, one
+/// leaves them.
+class BorrowedFiles {
+ public:
+  BorrowedFiles() : files_(spare.exchange(nullptr, std::memory_order_acquire)) {
+    if (!files_ || !files_->usable()) files_ = std::make_unique<ProcFiles>();
+  }
+  ~BorrowedFiles() { files_.reset(spare.exchange(files_.release(), std::memory_order_acq_rel)); }
+  BorrowedFiles(const BorrowedFiles&) = delete;
+  BorrowedFiles& operator=(const BorrowedFiles&) = delete;
+
+  int maps() const { return files_->maps.get(); }
+  int pagemap() const { return files_->pagemap.get(); }
+
+ private:
+  /// Of this process.
+  static inline std::atomic<ProcFiles*> spare{nullptr};
+
+  std::unique_ptr<ProcFiles> files_;
+};
+
 /// The entries of /proc/self/pagemap.
 class PageMap {
  public:
-  PageMap() : file_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
-  ~PageMap() {
-    if (file_ >= 0) ::close(file_);
-  }
-  PageMap(const PageMap&) = delete;
-  PageMap& operator=(const PageMap&) = delete;
+  explicit PageMap(int file) : file_(file) {}
 
   /// Whether all pages of [begin, end) are in memory, or, if that is allowed, never were. Ends at
   /// the first one that is not.
@@ -76,32 +111,91 @@ class PageMap {
   std::array<std::uint64_t, 2048> entries_;
 };
 
+/// What /proc/self/maps says of an address. The kernel is asked for one mapping where it can be
+/// (Linux 6.11): the text has a line for each mapping below it, which takes half a millisecond in a
+/// program of many libraries.
+class Lookup {
+ public:
+  /// `maps`: an open descriptor of it; -1: by text.
+  explicit Lookup(int maps) : maps_(maps) {}
+  ~Lookup() {
+    if (text_) std::fclose(text_);
+  }
+  Lookup(const Lookup&) = delete;
+  Lookup& operator=(const Lookup&) = delete;
+
+  /// The mapping of an address; false where there is none. Addresses are asked for in order. The
+  /// name is valid until the next call.
+  bool find(std::uintptr_t address, Mapping& mapping) {
+    if (maps_ >= 0) {
+      const int failed = ask(address, mapping);
+      if (failed == 0) return true;
+      if (failed == ENOENT) return false;
+      maps_ = -1;
+    }
+    if (!text_) text_ = std::fopen("/proc/self/maps", "re");
+    return text_ && read(address, mapping);
+  }
+
+ private:
+  /// 0, or the error.
+  int ask(std::uintptr_t address, Mapping& mapping) {
+    MappingQuery query{};
+    query.size = sizeof query;
+    query.query_addr = address;
+    query.vma_name_addr = reinterpret_cast<std::uintptr_t>(line_.data());
+    query.vma_name_size = static_cast<std::uint32_t>(line_.size());
+    if (::ioctl(maps_, kQueryMapping, &query) != 0) return errno;
+    mapping.begin = query.vma_start;
+    mapping.end = query.vma_end;
+    mapping.file = query.inode;
+    mapping.readable = (query.vma_flags & mapping_is::kReadable) != 0;
+    mapping.shared = (query.vma_flags & mapping_is::kShared) != 0;
+    mapping.name = query.vma_name_size > 0 ? std::string_view(line_.data()) : std::string_view();
+    return 0;
+  }
+
+  bool read(std::uintptr_t address, Mapping& mapping) {
+    while (std::fgets(line_.data(), static_cast<int>(line_.size()), text_)) {
+      char flags[5] = {};
+      int name = 0;
+      if (std::sscanf(line_.data(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %" SCNu64 " %n",
+                      &mapping.begin, &mapping.end, flags, &mapping.file, &name) != 4)
+        continue;
+      if (mapping.end <= address) continue;
+      if (mapping.begin > address) return false;
+      mapping.readable = flags[0] == 'r';
+      mapping.shared = flags[3] != 'p';
+      mapping.name = line_.data() + name;
+      return true;
+    }
+    return false;
+  }
+
+  int maps_;
+  std::FILE* text_ = nullptr;
+  std::array<char, 4200> line_;
+};
+
+bool each_mapping(const BorrowedFiles& files, std::uintptr_t begin, std::uintptr_t end,
+                  const std::function<bool(const Mapping&)>& visit, MapsBy by) {
+  Lookup lookup(by == MapsBy::query ? files.maps() : -1);
+  for (std::uintptr_t covered = begin; covered < end;) {
+    Mapping mapping;
+    if (!lookup.find(covered, mapping)) return false;
+    const std::uintptr_t next = mapping.end;
+    mapping.begin = covered;
+    if (!visit(mapping)) return false;
+    covered = next;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool each_mapping(std::uintptr_t begin, std::uintptr_t end,
-                  const std::function<bool(const Mapping&)>& visit) {
-  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
-  if (!maps) return false;
-  std::uintptr_t covered = begin;
-  std::array<char, 4200> line;
-  while (covered < end && std::fgets(line.data(), static_cast<int>(line.size()), maps)) {
-    Mapping mapping;
-    char flags[5] = {};
-    int name = 0;
-    if (std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %" SCNu64 " %n",
-                    &mapping.begin, &mapping.end, flags, &mapping.file, &name) != 4)
-      continue;
-    if (mapping.end <= covered) continue;
-    if (mapping.begin > covered) break;
-    mapping.begin = covered;
-    mapping.readable = flags[0] == 'r';
-    mapping.shared = flags[3] != 'p';
-    mapping.name = line.data() + name;
-    if (!visit(mapping)) break;
-    covered = mapping.end;
-  }
-  std::fclose(maps);
-  return covered >= end;
+                  const std::function<bool(const Mapping&)>& visit, MapsBy by) {
+  return each_mapping(BorrowedFiles(), begin, end, visit, by);
 }
 
 bool is_shared(const void* address) {
@@ -118,14 +212,16 @@ bool is_readable(const void* base, std::uint64_t bytes, Untouched allowed) {
   if (bytes == 0) return true;
   const auto begin = reinterpret_cast<std::uintptr_t>(base);
   const std::uintptr_t end = begin + bytes;
-  PageMap pages;
-  return each_mapping(begin, end, [&](const Mapping& mapping) {
+  const BorrowedFiles files;
+  PageMap pages(files.pagemap());
+  const auto is_there = [&](const Mapping& mapping) {
     const bool ordinary = !mapping.shared && mapping.file == 0;
     const bool may_be_untouched =
         allowed == Untouched::any || (allowed == Untouched::ordinary && ordinary);
     return mapping.readable &&
            pages.are_there(mapping.begin, std::min(mapping.end, end), may_be_untouched);
-  });
+  };
+  return each_mapping(files, begin, end, is_there, MapsBy::query);
 }
 
 std::uint64_t memory_of_machine() {

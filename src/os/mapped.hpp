@@ -7,7 +7,7 @@
 
 namespace hob::os {
 
-/// A line of /proc/self/maps.
+/// What /proc/self/maps says of a mapping.
 struct Mapping {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t file = 0;  ///< its inode; 0: none
@@ -16,11 +16,15 @@ struct Mapping {
   std::string_view name;
 };
 
+/// How mappings are looked up: one by one from Linux 6.11 on, else, or as asked, in the text.
+enum class MapsBy : std::uint8_t { query, text };
+
 /// Calls visit() with each mapping in [begin, end), the first one from `begin` on, until it says
-/// false. Whether these cover the range without a hole, and visit() was never false. Some ten
-/// microseconds, and more with many mappings; other threads may change them at any time.
+/// false. Whether these cover the range without a hole, and visit() was never false. A few
+/// microseconds; by text, up to a millisecond with many mappings. Other threads may change them at
+/// any time.
 bool each_mapping(std::uintptr_t begin, std::uintptr_t end,
-                  const std::function<bool(const Mapping&)>& visit);
+                  const std::function<bool(const Mapping&)>& visit, MapsBy by = MapsBy::query);
 
 /// Whether the address is in memory that other processes may map, too.
 bool is_shared(const void* address);

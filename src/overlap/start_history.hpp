@@ -68,6 +68,7 @@ class StartHistory {
     if (!known && ns < long_ns_) return false;
     if (!known) entry = {};
     entry.start = start;
+    datatypes_ |= bits_of(start);
     entry.used = ++uses_;
     entry.ns = ns;
     return ns >= long_ns_;
@@ -95,6 +96,7 @@ class StartHistory {
     forget([comm](const Start& start) { return start.comm == comm; });
   }
   void forget_datatype(std::uint64_t datatype) {
+    if ((datatypes_ & bit_of(datatype)) == 0) return;
     forget([datatype](const Start& start) {
       return start.datatype == datatype || start.other_datatype == datatype;
     });
@@ -126,11 +128,24 @@ class StartHistory {
     return static_cast<std::uint64_t>(std::min(ns, 1e18));
   }
 
+  static std::uint64_t bit_of(std::uint64_t datatype) {
+    return std::uint64_t{1} << (datatype * 0x9e3779b97f4a7c15u >> 58U);
+  }
+  static std::uint64_t bits_of(const Start& start) {
+    return bit_of(start.datatype) | bit_of(start.other_datatype);
+  }
+
   template <class Which>
   void forget(Which which) {
+    datatypes_ = 0;
     for (auto& set : entries_)
-      for (Entry& each : set)
-        if (each.start.function != 0 && which(each.start)) each = {};
+      for (Entry& each : set) {
+        if (each.start.function == 0) continue;
+        if (which(each.start))
+          each = {};
+        else
+          datatypes_ |= bits_of(each.start);
+      }
   }
 
   /// Its entry; or, where it has none, the one that was used least recently of those that it may
@@ -148,6 +163,8 @@ class StartHistory {
   }
 
   std::array<std::array<Entry, kWays>, std::size_t{1} << kBits> entries_{};
+  /// A bit for each datatype that may be in an entry: some programs free thousands of others.
+  std::uint64_t datatypes_ = 0;
   std::uint64_t uses_ = 0;
   std::uint64_t long_ns_;
   bool always_;

@@ -16,7 +16,7 @@ struct Mappings {
   bool anonymous() const { return known && !shared && !files; }
 };
 
-/// Reads /proc/self/maps: some ten microseconds, and more with many mappings.
+/// Asks /proc/self/maps: some microseconds, and before Linux 6.11 more with many mappings.
 Mappings mappings_of(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace hob::validation

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "mpi/core/end_job.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/throttle.hpp"
@@ -47,7 +48,7 @@ void check_transport(int result) {
   if (result == MPI_SUCCESS) return;
   std::fprintf(stderr, "hob: a message to or from a ghost failed (MPI error %d); ending the job\n",
                result);
-  real::Abort(MPI_COMM_WORLD, 1);
+  end_job(MPI_COMM_WORLD, 1);
 }
 
 GhostTransport::GhostTransport(GhostWorld& world, std::mutex* lock)

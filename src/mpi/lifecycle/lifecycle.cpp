@@ -17,6 +17,7 @@
 #include "base/log.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/end_job.hpp"
 #include "mpi/core/node.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/ghost/divide.hpp"
@@ -151,14 +152,6 @@ static void name_files() {
   if (first[1] != 0) process.suffix = fmt::format(".child-{}", first[0]);
 }
 
-/// Ends the job, after a message on standard error: MPICH's launcher may throw away what it has
-/// not read yet when it hears of the end.
-static void end_job() {
-  std::fflush(stderr);
-  usleep(200000);
-  real::Abort(MPI_COMM_WORLD, 2);
-}
-
 /// Where not all ranks run Hob, none may call what needs the others to: Hob is off, where all
 /// ranks see that, and ends the job, with one line, where they do not. After MPI_Init, in which all
 /// ranks meet.
@@ -174,7 +167,7 @@ static void look_for_others() {
         stderr, "hob: %d of the %d ranks of this node run Hob, and the others do not: %s\n",
         node.with_hob, node.ranks,
         ends ? "the job ends here (start all ranks with it, or none)" : "it does nothing here");
-  if (ends) end_job();
+  if (ends) end_job(MPI_COMM_WORLD, 2);
   process.settings.off = true;
 }
 
@@ -184,7 +177,7 @@ static void end_where_nothing_can_be_written(bool world) {
   const auto errors = what_cannot_be_written();
   if (errors.empty()) return;
   for (const auto& error : errors) std::fprintf(stderr, "hob: %s\n", error.c_str());
-  if (world) end_job();
+  if (world) end_job(MPI_COMM_WORLD, 2);
   std::fflush(stderr);
   _exit(2);
 }

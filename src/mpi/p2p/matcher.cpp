@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/end_job.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/library.hpp"
@@ -265,8 +266,7 @@ bool dequeue_one(Channel& channel) {
 void out_of_memory() {
   std::fputs("hob: no memory is left for a message that was dequeued from the MPI library\n",
              stderr);
-  real::Abort(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-  std::abort();
+  end_job(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 }
 
 void post_to_prq(PostedReceive& receive) {

@@ -79,6 +79,7 @@ int get_past_cache(const Op& op, Window& window) {
 int get(const Op& op, MPI_Win win) {
   Window* const window = find_window(win);
   if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  window->flushed.issued();
   if (op.request) tally(window->issued.requested);
   measure_wait(*window, op.result);
   if (!window->cached || is_never_looked_up(*window, op.target)) return get_past_cache(op, *window);
@@ -89,6 +90,7 @@ int get(const Op& op, MPI_Win win) {
 int put_or_accumulate(const Op& op, MPI_Win win) {
   Window* const window = find_window(win);
   if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  window->flushed.issued();
   tally(op.kind == Op::Kind::put ? window->issued.puts : window->issued.accumulates);
   if (op.request) tally(window->issued.requested);
   measure_wait(*window, op.origin);
@@ -99,6 +101,7 @@ int put_or_accumulate(const Op& op, MPI_Win win) {
 int get_accumulate(const Op& op, MPI_Win win) {
   Window* const window = find_window(win);
   if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  window->flushed.issued();
   const bool only_reads = op.operation == MPI_NO_OP;
   if (only_reads && window->cached && !op.request) return window->cached->get(op);
   tally(window->issued.atomics);
@@ -122,6 +125,7 @@ int get_accumulate(const Op& op, MPI_Win win) {
 int fetch(const Op& op, MPI_Win win) {
   Window* const window = find_window(win);
   if (HOB_UNLIKELY(!window)) return issue_natively(op, win);
+  window->flushed.issued();
   tally(window->issued.atomics);
   count_only(*window);
   const int result = write(op, *window);

@@ -124,12 +124,24 @@ bool is_no_target(const Window& window, const Sync& sync) {
   return !sync.all && static_cast<unsigned>(sync.target) >= static_cast<unsigned>(window.size);
 }
 
+/// After a flush of all targets: further ones may be the library's alone.
+void note_flushed(Window& window, int result) {
+  if (result == MPI_SUCCESS && !many_threads && !window.stages.ghosts() &&
+      !(window.cached && window.cached->cache().entries() != 0))
+    window.flushed.completed();
+}
+
 /// A flush of any kind, or the end of a passive epoch: completes this process's own operations to
 /// the target and is no acquire.
 int complete_at_target(Sync&& sync, MPI_Win win) {
   Window* const window = find_window(win);
   if (HOB_UNLIKELY(!window) || is_no_target(*window, sync)) return synchronise(sync, window, win);
   const bool flushes = sync.kind == Sync::Kind::flush;
+  if (flushes && !many_threads && !tracking_off() && window->flushed.pass()) {
+    report_if_due();
+    return synchronise_natively(sync, win);
+  }
+  const bool completes_all = sync.all && !sync.local;
   CachedGets* const cached = window->cached.get();
   CachedGets::FlushToken token{};
   if (cached && flushes) {
@@ -144,6 +156,7 @@ int complete_at_target(Sync&& sync, MPI_Win win) {
     cached->after_flush(sync.target, token, result == MPI_SUCCESS);
   else if (cached)
     cached->epoch_closed(sync.target, result == MPI_SUCCESS, wait.ticks);
+  if (flushes && completes_all) note_flushed(*window, result);
   report_if_due();
   return result;
 }
@@ -216,6 +229,7 @@ int on_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   const Sync sync = Sync::lock(lock_type, rank, assert);
   Window* window = find_window(win);
   if (!window) return acquire(sync, win);
+  window->flushed.issued();
   const bool others = rank >= 0 && rank < window->size && rank != window->rank;
   const bool nocheck = (assert& MPI_MODE_NOCHECK) != 0;
   if (window->cached) window->cached->reaches_all(false);

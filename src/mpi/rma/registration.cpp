@@ -14,6 +14,7 @@
 #include "cache/cache.hpp"
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/end_job.hpp"
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/members.hpp"
 #include "mpi/ghost/job/world.hpp"
@@ -179,7 +180,7 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
   if (answers.rejecting_rank >= 0) {
     if (answers.rejecting_rank == window.rank) print_bad_mode(asked.word);
     real::Barrier(spec.comm);
-    real::Abort(spec.comm, 2);
+    end_job(spec.comm, 2);
   }
   return units;
 }

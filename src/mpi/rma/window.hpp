@@ -16,6 +16,7 @@
 #include "mpi/rma/backend/operation_counts.hpp"
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
+#include "mpi/rma/flushed_window.hpp"
 #include "mpi/rma/stages.hpp"
 #include "mpi/rma/state.hpp"
 
@@ -43,7 +44,8 @@ class Window {
   int id = next_window_id();  ///< counts the windows of this process
   int rank = 0;               ///< of this process in the window's group
   int size = 0;               ///< of the group
-  std::uint64_t bytes = 0;    ///< exposed by this process
+  FlushedWindow flushed;
+  std::uint64_t bytes = 0;  ///< exposed by this process
   Stages stages;
   std::unique_ptr<CachedGets> cached;  ///< null: nothing of this window is cached
   std::string why_not_cached;

@@ -183,7 +183,7 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
     {{"refetches_changed", "gets", "Of these, bytes that had changed."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).refetches_changed; }},
     {{"flushes", "calls", "Flush calls of the program."},
-     [](const Window& w) -> std::uint64_t { return gets_of(w).flushes; }},
+     [](const Window& w) -> std::uint64_t { return gets_of(w).flushes + w.flushed.passed(); }},
     {{"flushes_skipped", "calls", "Of these, nothing was outstanding: no call was made."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).flushes_skipped; }},
     {{"locks_skipped", "locks",
@@ -281,15 +281,14 @@ std::vector<std::string> stages_of(const Window& window) {
   return names;
 }
 
-report::WindowReport window_report(const Window& window) {
+/// What it is, without its counters.
+report::WindowReport window_summary(const Window& window) {
   report::WindowReport result;
   result.id = window.id;
   result.name = window.name;
   result.kind = name_of(window.kind);
   result.bytes = window.bytes;
   result.ranks = window.size;
-  result.stages = stages_of(window);
-  result.counters = report::counters_of(kWindowCounters, window);
   if (!window.cached) {
     result.mode = window.near.all() ? "near" : "off";
     result.mode_reason = window.why_not_cached;
@@ -298,6 +297,14 @@ report::WindowReport window_report(const Window& window) {
   result.mode = name_of(window.cached->mode());
   result.mode_reason = window.cached->mode_reason();
   result.failures = window.cached->failures();
+  return result;
+}
+
+report::WindowReport window_report(const Window& window) {
+  report::WindowReport result = window_summary(window);
+  result.stages = stages_of(window);
+  result.counters = report::counters_of(kWindowCounters, window);
+  if (!window.cached) return result;
   const cache::Stats& stats = window.cached->cache().stats();
   result.histograms.push_back(histogram("get_size", "B", stats.get_size));
   result.histograms.push_back(histogram("reuse", "gets", stats.reuse));
@@ -333,8 +340,24 @@ void count_windows(std::span<std::uint64_t> values) {
       &values);
 }
 
+/// What is unusual about a window.
+void note_unusual(const report::WindowReport& window) {
+  if (!window.mode_reason.empty())
+    note(fmt::format("window {} ({}) runs in mode {}: {}", window.id, window.kind, window.mode,
+                     window.mode_reason));
+  for (const auto& failure : window.failures) note(failure);
+}
+
+/// A report of each window is for the JSON. Programs make thousands of windows, and most jobs write
+/// none.
+bool reports_windows() { return !context().settings.json.empty(); }
+
 /// Every window of this process, and notes of what is unusual about one.
 ordered_json section() {
+  if (!reports_windows()) {
+    each_window([](Window& window, void*) { note_unusual(window_summary(window)); }, nullptr);
+    return nullptr;
+  }
   std::vector<report::WindowReport> windows;
   {
     const std::lock_guard guard(ended().lock);
@@ -351,10 +374,7 @@ ordered_json section() {
   ordered_json list = ordered_json::array();
   for (const auto& window : windows) {
     list.push_back(report::window_json(window));
-    if (!window.mode_reason.empty())
-      note(fmt::format("window {} ({}) runs in mode {}: {}", window.id, window.kind, window.mode,
-                       window.mode_reason));
-    for (const auto& failure : window.failures) note(failure);
+    note_unusual(window);
   }
   return list;
 }
@@ -539,7 +559,8 @@ void remember_window(const Window& window) {
   const std::lock_guard guard(all.lock);
   ++all.count;
   report::add_values(kWindowCounters, window, all.sums);
-  if (all.windows.size() >= kMaxWindows) return;
+  if (all.count > kMaxWindows) return;
+  if (!reports_windows()) return note_unusual(window_summary(window));
   try {
     all.windows.push_back(window_report(window));
   } catch (const std::bad_alloc&) {

@@ -71,6 +71,41 @@ TEST_F(Gets, TheSecondOfAKindReachesNobody) {
   EXPECT_EQ(fake::calls("Win_flush"), 1u);  // nothing is under way
 }
 
+/// ARMCI-MPI flushes every window that it has at each fence.
+TEST_F(Gets, FlushesAfterAFlushOfAllAreTheLibrarysUntilSomethingIsIssued) {
+  // Calls are followed, since another window is read from.
+  EXPECT_EQ(read(1, 7), 1007);
+  int* base = nullptr;
+  MPI_Win win = MPI_WIN_NULL;
+  MPI_Win_allocate(kWords * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  MPI_Win_lock_all(0, win);
+  const FlushedWindow& flushed = find_window(win)->flushed;
+  const int value = 1;
+  MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win);
+  fake::reset();
+  MPI_Win_flush_all(win);
+  EXPECT_EQ(flushed.passed(), 0u);
+  MPI_Win_flush_all(win);
+  MPI_Win_flush(1, win);
+  EXPECT_EQ(flushed.passed(), 2u);
+  EXPECT_EQ(fake::calls("Win_flush_all"), 2u);
+  EXPECT_EQ(fake::calls("Win_flush"), 1u);
+  MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win);
+  MPI_Win_flush(1, win);
+  EXPECT_EQ(flushed.passed(), 2u) << "something is to be completed";
+  // A flush for the sake of a copy is not made.
+  std::swap(win, win_);
+  for (int i = 0; i < 3; ++i) read(1, 7);
+  MPI_Win_flush_all(win_);
+  fake::reset();
+  read(1, 7);
+  EXPECT_EQ(flushed.passed(), 2u);
+  EXPECT_EQ(fake::calls("Win_flush"), 0u);
+  std::swap(win, win_);
+  MPI_Win_unlock_all(win);
+  MPI_Win_free(&win);
+}
+
 /// In a process of its own, where nothing was measured before.
 TEST_F(Gets, WhatAHitTakesIsMeasuredWithTheFirstGetThatMisses) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

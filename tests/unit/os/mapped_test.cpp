@@ -1,11 +1,19 @@
 // What is behind addresses.
 #include "os/mapped.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "os/memory.hpp"
 
@@ -65,6 +73,66 @@ TEST(Mapped, AFileEndsWithItsLastPage) {
     EXPECT_FALSE(is_readable(pages.page(0), 3 * page_bytes(), Untouched::ordinary));
   }
   ::close(file);
+}
+
+/// What is said of [begin, end), a line for each mapping.
+std::vector<std::string> said_of(std::uintptr_t begin, std::uintptr_t end, MapsBy by) {
+  std::vector<std::string> lines;
+  const bool whole = each_mapping(
+      begin, end,
+      [&](const Mapping& m) {
+        const std::string_view name = m.name.substr(0, m.name.find('\n'));
+        lines.push_back(fmt::format("{:x} {:x} {} {} {} {}", m.begin, m.end, m.file, m.readable,
+                                    m.shared, name));
+        return true;
+      },
+      by);
+  lines.push_back(whole ? "whole" : "a hole");
+  return lines;
+}
+
+TEST(Mapped, OneByOneMappingsAreWhatTheTextSays) {
+  const int file = ::memfd_create("mapped_test", 0);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(::ftruncate(file, static_cast<off_t>(Pages::bytes())), 0);
+  const Pages shared(MAP_SHARED), of_file(MAP_PRIVATE, file);
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    char dash = 0;
+    std::uintptr_t begin = 0, end = 0;
+    std::istringstream(line) >> std::hex >> begin >> dash >> end;
+    // The stack and the heap may grow meanwhile.
+    if (line.find('[') == std::string::npos) ranges.emplace_back(begin, end);
+  }
+  ASSERT_GT(ranges.size(), 10U);
+  for (const auto& [begin, end] : ranges)
+    for (const std::uintptr_t from : {begin, begin + page_bytes() / 2})
+      for (const std::uintptr_t to : {end - 1, end + 1})
+        EXPECT_EQ(said_of(from, to, MapsBy::query), said_of(from, to, MapsBy::text));
+  ::close(file);
+}
+
+TEST(Mapped, AChildIsToldOfItsOwnMemory) {
+  Pages pages(MAP_PRIVATE);
+  ASSERT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::munmap(pages.page(2), page_bytes());
+    ::_exit(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary) ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Mapped, TheFilesAreOpenedAgainWhereTheProgramClosedThem) {
+  Pages pages(MAP_PRIVATE);
+  ASSERT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
+  for (int fd = 3; fd < 64; ++fd) ::close(fd);
+  const int others = ::memfd_create("mapped_test", 0);
+  EXPECT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
+  ::close(others);
 }
 
 TEST(Mapped, WhatIsProtectedOrNotThereIsNotReadable) {

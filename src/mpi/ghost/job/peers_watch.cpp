@@ -1,20 +1,15 @@
 #include "mpi/ghost/job/peers_watch.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 
+#include "mpi/core/end_job.hpp"
 #include "mpi/pmpi/mpi.hpp"
-#include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
 
 void end_job(const std::string& why) {
   std::fprintf(stderr, "hob: %s; ending the job\n", why.c_str());
-  std::fflush(stderr);
-  ::usleep(200'000);  // launchers forward the message; some drop it when the job is aborted
-  real::Abort(MPI_COMM_WORLD, 1);
-  ::_exit(1);
+  end_job(MPI_COMM_WORLD, 1);
 }
 
 std::vector<int> ghost_pids(const GhostWorld& world) {

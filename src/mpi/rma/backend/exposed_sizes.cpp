@@ -16,7 +16,7 @@ Readable readable_of(const void* base, std::uint64_t bytes, bool given) {
   if (context().settings.readahead == "off") return kNotLookedAt;
   const bool small = bytes <= std::max(os::memory_of_machine() / tuning::gets::kSmallWindow,
                                        tuning::gets::kSmallWindowBytes);
-  // The kernel need not be asked, which takes some ten microseconds for each window.
+  // The kernel need not be asked, which takes some microseconds for each window.
   if (given && small) return kAllReadable;
   const os::Untouched allowed = small ? os::Untouched::ordinary : os::Untouched::none;
   if (os::is_readable(base, bytes, allowed)) return kAllReadable;

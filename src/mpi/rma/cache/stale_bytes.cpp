@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "mpi/core/context.hpp"
-#include "mpi/pmpi/real.hpp"
+#include "mpi/core/end_job.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -27,13 +27,8 @@ void report_stale_bytes(const std::string& sentence) {
                "hob: verify FAILED: %s. Results of this run may be wrong; further differences of "
                "this rank are only counted\n",
                sentence.c_str());
-  std::fflush(stderr);
   const std::string& action = context().settings.verify_action;
-  if (action == "abort") {
-    real::Abort(MPI_COMM_WORLD, kStaleStatus);
-    // MPICH 5 returns, and the program would go on until its launcher kills it.
-    std::_Exit(kStaleStatus);
-  }
+  if (action == "abort") end_job(MPI_COMM_WORLD, kStaleStatus);
   if (action == "status")
     on_exit(change_status, reinterpret_cast<void*>(static_cast<std::intptr_t>(getpid())));
 }
