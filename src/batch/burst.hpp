@@ -38,15 +38,30 @@ class Burst {
     return worth_it;
   }
 
+  /// A batch of writes was sent, whose requests are complete at once. Where several batches in a
+  /// row had few operations, and the program waited for none of them (`awaited`), which would have
+  /// spared it the wait, the burst is over, and the next ones begin later.
+  void sent(std::size_t batched, bool awaited, std::uint32_t least) {
+    if (awaited || kLittle * batched >= least) {
+      short_ = 0;
+    } else if (++short_ >= kShortInARow) {
+      short_ = 0;
+      complete_by_wait(batched, least);
+      before_ = 0;
+    }
+  }
+
   std::uint32_t length() const { return now_; }
 
  private:
   static constexpr std::uint32_t kMostDoubled = 12;
   static constexpr std::uint32_t kLittle = 4;  ///< less than this part of `least`
+  static constexpr std::uint32_t kShortInARow = 4;
 
   std::uint32_t now_ = 0;
   std::uint32_t before_ = 0;
   std::uint32_t doubled_ = 0;
+  std::uint32_t short_ = 0;  ///< batches of few operations in a row
 };
 
 }  // namespace hob::batch

@@ -23,8 +23,14 @@ inline constexpr std::array<std::string_view, 7> kPolicyNames = {
     "default", "paper", "temporal", "positional", "lru", "sieve", "s3fifo"};
 
 /// The policy of a name; nothing if there is none.
-std::optional<Policy> parse_policy(std::string_view name);
-std::string_view policy_name(Policy policy);
+constexpr std::optional<Policy> parse_policy(std::string_view name) {
+  for (std::size_t i = 0; i < kPolicyNames.size(); ++i)
+    if (kPolicyNames[i] == name) return static_cast<Policy>(i);
+  return std::nullopt;
+}
+constexpr std::string_view policy_name(Policy policy) {
+  return kPolicyNames[static_cast<std::size_t>(policy)];
+}
 
 /// Online adaptation of |I_w| and |S_w| (paper III-E1). Ratios are taken over the gets since the
 /// last adjustment or the last window of `interval` gets.

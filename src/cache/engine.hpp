@@ -10,7 +10,6 @@
 // are met, and by a few steps at each later reserve().
 
 #include <algorithm>
-#include <cstring>
 
 #include "cache/adaptation.hpp"
 #include "cache/cache.hpp"

@@ -26,7 +26,6 @@
 //
 // Not thread safe.
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace hob::gets {
 
@@ -12,6 +13,7 @@ class RequestGroups {
  public:
   /// A get with a request, into `buffer`. `served`: there was nothing to wait for.
   void add(const void* buffer, bool served) {
+    waited_since_ = false;
     if (buffer == first_) {
       spared_ += all_served_ ? 1 : 0;
       all_served_ = true;
@@ -25,12 +27,16 @@ class RequestGroups {
   /// All gets so far are complete, by a flush or the end of an epoch, which counts by itself.
   void complete() { first_ = nullptr; }
 
+  /// The program has waited for one. False: it did so before, and none was added since.
+  bool waited() { return !std::exchange(waited_since_, true); }
+
   /// Groups that had nothing to wait for.
   std::uint64_t spared() const { return spared_; }
 
  private:
   const void* first_ = nullptr;
   bool all_served_ = false;
+  bool waited_since_ = false;
   std::uint64_t spared_ = 0;
 };
 

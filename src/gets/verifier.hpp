@@ -1,7 +1,6 @@
 // Which hits are fetched as well and compared (setting `verify`), and what differed. Pure.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

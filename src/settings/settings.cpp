@@ -8,8 +8,6 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <optional>
 
 #include "settings/config_file.hpp"
@@ -23,11 +21,8 @@ struct Alias {
 };
 
 constexpr std::array kAliases = {
-#define HOB_SETTING(member, key, kind, fallback, allowed, help)
 #define HOB_SETTING_ALIAS(old_key, key) Alias{old_key, key},
 #include "settings/settings.def"
-#undef HOB_SETTING_ALIAS
-#undef HOB_SETTING
 };
 
 /// A word that is taken for another one of the same setting.
@@ -36,34 +31,24 @@ struct OtherWord {
 };
 
 constexpr std::array kOldWords = {
-#define HOB_SETTING(member, key, kind, fallback, allowed, help)
 #define HOB_SETTING_OLD_WORD(key, old_word, word) OtherWord{key, old_word, word},
 #include "settings/settings.def"
-#undef HOB_SETTING_OLD_WORD
-#undef HOB_SETTING
 };
 
 constexpr std::array kSynonyms = {
-#define HOB_SETTING(member, key, kind, fallback, allowed, help)
 #define HOB_SETTING_SYNONYM(key, word, meant) OtherWord{key, word, meant},
 #include "settings/settings.def"
-#undef HOB_SETTING_SYNONYM
-#undef HOB_SETTING
 };
 
 constexpr std::array kTable = {
 #define HOB_SETTING(member, key, kind, fallback, allowed, help) \
   Setting{key, Type::kind, fallback, allowed, help},
 #include "settings/settings.def"
-#undef HOB_SETTING
 };
 
 constexpr std::array kPromises = {
-#define HOB_SETTING(member, key, kind, fallback, allowed, help)
 #define HOB_SETTING_PROMISE(key, value, what) Promise{key, value, what},
 #include "settings/settings.def"
-#undef HOB_SETTING_PROMISE
-#undef HOB_SETTING
 };
 
 std::string_view trim(std::string_view text) {
@@ -115,30 +100,10 @@ std::optional<std::uint64_t> parse_count(std::string_view text) {
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   if (!text.empty() && (text.back() == 'B' || text.back() == 'b')) text.remove_suffix(1);
   if (text.size() > 1 && text.back() == 'i') text.remove_suffix(1);
-  int shift = 0;
-  if (!text.empty()) {
-    switch (text.back()) {
-      case 'k':
-      case 'K':
-        shift = 10;
-        break;
-      case 'm':
-      case 'M':
-        shift = 20;
-        break;
-      case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      case 't':
-      case 'T':
-        shift = 40;
-        break;
-      default:
-        break;
-    }
-    if (shift != 0) text.remove_suffix(1);
-  }
+  constexpr std::string_view kUnits = "kKmMgGtT";
+  const auto unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
+  const int shift = unit == kUnits.npos ? 0 : 10 * (static_cast<int>(unit) / 2 + 1);
+  if (shift != 0) text.remove_suffix(1);
   const auto value = parse_count(text);
   if (!value || (*value << shift) >> shift != *value) return {};
   return *value << shift;
@@ -410,7 +375,6 @@ std::string Settings::parse(std::string_view key, std::string_view text, Source 
   }                                                              \
   ++row;
 #include "settings/settings.def"
-#undef HOB_SETTING
   return unknown_key(key);
 }
 

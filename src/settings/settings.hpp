@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "settings/config_file.hpp"
@@ -41,36 +42,11 @@ std::span<const Promise> promises();
 /// The environment variable of a key: "cache_size" -> "HOB_CACHE_SIZE".
 std::string environment_name(std::string_view key);
 
-template <Type>
-struct ValueOf;
-template <>
-struct ValueOf<Type::Choice> {
-  using type = std::string;
-};
-template <>
-struct ValueOf<Type::Text> {
-  using type = std::string;
-};
-template <>
-struct ValueOf<Type::Path> {
-  using type = std::string;
-};
-template <>
-struct ValueOf<Type::Flag> {
-  using type = bool;
-};
-template <>
-struct ValueOf<Type::Size> {
-  using type = std::uint64_t;
-};
-template <>
-struct ValueOf<Type::Count> {
-  using type = std::uint64_t;
-};
-template <>
-struct ValueOf<Type::Real> {
-  using type = double;
-};
+template <Type type>
+using ValueOf = std::conditional_t<
+    type == Type::Flag, bool,
+    std::conditional_t<type == Type::Size || type == Type::Count, std::uint64_t,
+                       std::conditional_t<type == Type::Real, double, std::string>>>;
 
 /// The values of all settings. Starts with the defaults. Not thread safe: filled once at start-up,
 /// read by everybody afterwards.
@@ -78,9 +54,8 @@ class Settings {
  public:
   Settings();
 
-#define HOB_SETTING(member, key, kind, fallback, allowed, help) ValueOf<Type::kind>::type member;
+#define HOB_SETTING(member, key, kind, fallback, allowed, help) ValueOf<Type::kind> member;
 #include "settings/settings.def"
-#undef HOB_SETTING
 
   /// Sets one value. Returns "" or a message that names the value, the key and what is allowed;
   /// then nothing changed. A name or a word that the setting had before is taken, and is in

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "os/memory.hpp"
 #include "validation/mappings.hpp"
 
 namespace hob::validation {

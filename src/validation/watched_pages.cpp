@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "os/memory.hpp"
 #include "os/own_descriptor.hpp"
 #include "os/page_scan.hpp"
@@ -71,10 +72,7 @@ struct Kernel {
   bool usable() const { return owner == ::getpid() && faults.get() >= 0 && pages.get() >= 0; }
 };
 
-Kernel& kernel() {
-  static auto* const one = new Kernel;  // windows may outlive static objects
-  return *one;
-}
+Kernel& kernel() { return lasting<Kernel>(); }
 
 /// Calls visit() with each region of pages that have one of the categories (all, if 0), and what of
 /// `wanted` they are. False if the kernel refuses.

@@ -111,12 +111,12 @@ class Cache(unittest.TestCase):
 
     def test_names_recall_where_phases_may_recur(self):
         run = with_counters(gets=10_000, hits_full=100, direct=9_900, invalidations=20)
-        run.settings["recall"] = {"value": "off", "from": "default"}
+        run.settings["recall"] = {"value": "off", "from": "environment"}
         advice = advise(run)[0]
         self.assertEqual((advice.verdict, advice.settings), ("may help", ["recall=auto"]))
         self.assertIn("about 495 each time", " ".join(advice.reasons))
         run = with_counters(gets=10_000, hits_full=9_900, direct=100, invalidations=20)
-        run.settings["recall"] = {"value": "off", "from": "default"}
+        run.settings["recall"] = {"value": "off", "from": "environment"}
         self.assertNotIn("recall=auto", advise(run)[0].settings)
         run = with_counters(gets=10_000, hits_full=9_000, direct=100, recalled=400, recall_used=300)
         self.assertIn("800 places were fetched again", " ".join(advise(run)[0].reasons))

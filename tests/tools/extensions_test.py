@@ -13,6 +13,7 @@ import sys
 
 INTERFACE = pathlib.Path(__file__).parents[2] / "src/mpi/pmpi/interface"
 sys.path.insert(0, str(INTERFACE))
+import parts  # noqa: E402, F401 the rows of the parts
 import plan  # noqa: E402
 
 

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/lasting.hpp"
+
 namespace hob::mpi {
 namespace {
 
@@ -180,10 +182,7 @@ struct Runtimes {
   LevelZero level_zero;
   std::atomic<unsigned long long> seen{0};  ///< objects that were loaded when they were looked for
 };
-Runtimes& runtimes() {
-  static auto* all = new Runtimes;
-  return *all;
-}
+Runtimes& runtimes() { return lasting<Runtimes>(); }
 
 }  // namespace
 

@@ -1,13 +1,11 @@
 // The program's own functions of MPICH's extensions: each gets a state, by which Hob finds them.
 #include <memory>
-#include <utility>
 
 #include "mpi/core/handle.hpp"
 #include "mpi/core/program_guard.hpp"
 #include "mpi/core/unreported_errors.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
 
 #if HOB_HAS_X_WIN_CREATE_ERRHANDLER_X
 

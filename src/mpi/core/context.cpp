@@ -8,26 +8,15 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/lasting.hpp"
 #include "base/log.hpp"
 
 namespace hob::mpi {
 
-Context& context() {
-  static auto* const process = new Context;  // never destroyed: programs may use MPI in destructors
-  return *process;
-}
-
-namespace {
-
-std::mutex& lock_of_notes() {
-  static auto* const lock = new std::mutex;
-  return *lock;
-}
-
-}  // namespace
+Context& context() { return lasting<Context>(); }
 
 void note(std::string sentence) {
-  const std::lock_guard guard(lock_of_notes());
+  const std::lock_guard guard(context().lock_of_notes);
   auto& notes = context().notes;
   if (std::find(notes.begin(), notes.end(), sentence) != notes.end()) return;
   log::write(log::Level::info, sentence);
@@ -35,7 +24,7 @@ void note(std::string sentence) {
 }
 
 std::vector<std::string> all_notes() {
-  const std::lock_guard guard(lock_of_notes());
+  const std::lock_guard guard(context().lock_of_notes);
   return context().notes;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Context {
   double started = 0;              ///< seconds since the Unix epoch
   std::uint64_t core_waits = 0;    ///< ns that the main thread had waited for a core until then
   std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
+  std::mutex lock_of_notes;
   std::string suffix;  ///< of files that this job writes; "" unless another job began it
   int first_pid = 0;   ///< process id of its rank 0
 };

@@ -7,7 +7,6 @@
 #include "mpi/core/context.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {
 namespace {

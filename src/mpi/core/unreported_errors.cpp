@@ -1,6 +1,5 @@
 #include "mpi/core/unreported_errors.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 

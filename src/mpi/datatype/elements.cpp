@@ -7,6 +7,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/lasting.hpp"
 #include "base/two_ways.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/datatype/contents.hpp"
@@ -108,10 +109,7 @@ struct Predefined {
   }
 };
 
-const Predefined& predefined() {
-  static const auto* all = new Predefined;
-  return *all;
-}
+const Predefined& predefined() { return lasting<Predefined>(); }
 
 std::vector<MPI_Op> operations() {
   return {MPI_REPLACE, MPI_NO_OP, MPI_SUM, MPI_PROD, MPI_MIN,  MPI_MAX,    MPI_LAND,
@@ -214,10 +212,7 @@ class Elements {
   TwoWays<Slot, 128> slots_;
 };
 
-Elements& elements() {
-  static auto* all = new Elements;
-  return *all;
-}
+Elements& elements() { return lasting<Elements>(); }
 
 }  // namespace
 

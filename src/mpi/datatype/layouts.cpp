@@ -6,6 +6,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "base/lasting.hpp"
 #include "base/two_ways.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/handle.hpp"
@@ -286,10 +287,7 @@ const Layout* Layouts::make(MPI_Datatype type) {
   return kept;
 }
 
-Layouts& layouts() {
-  static auto* all = new Layouts;  // never destroyed: programs may use MPI in their own destructors
-  return *all;
-}
+Layouts& layouts() { return lasting<Layouts>(); }
 
 }  // namespace
 

@@ -2,14 +2,13 @@
 // see the handle that the program knows: core/callbacks.cpp.)
 #include "mpi/ghost/attributes.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "mpi/core/program_world.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -30,11 +29,7 @@ struct KeysOfSelf {
   std::mutex lock;  ///< threads may set attributes at once
   std::vector<int> all;
 };
-/// Never destroyed: MPI may end in a destructor.
-KeysOfSelf& keys_of_self() {
-  static auto& keys = *new KeysOfSelf;
-  return keys;
-}
+KeysOfSelf& keys_of_self() { return lasting<KeysOfSelf>(); }
 
 void note_key_of_self(int keyval) {
   const std::lock_guard guard(keys_of_self().lock);

@@ -4,13 +4,11 @@
 #include <strings.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "mpi/core/program_world.hpp"
 #include "mpi/ghost/job/world.hpp"
 #include "mpi/pmpi/real.hpp"
-#include "mpi/pmpi/wrapper.hpp"
 #include "mpi/workarounds/sessions.hpp"
 
 namespace hob::mpi {

@@ -2,9 +2,7 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // The ghosts' transport: point-to-point messages on the internal communicator.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 

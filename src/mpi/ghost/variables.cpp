@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/lasting.hpp"
+
 namespace hob::mpi {
 namespace {
 
@@ -59,10 +61,7 @@ constexpr Variable kVariables[] = {
 
 using Saved = std::vector<std::pair<const char*, std::string>>;
 
-Saved& saved() {
-  static auto& all = *new Saved;  // never destroyed: MPI may end in a destructor
-  return all;
-}
+Saved& saved() { return lasting<Saved>(); }
 
 }  // namespace
 

@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 #include <sched.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "cache/state.hpp"
 #include "heat/probe.hpp"
 #include "mpi/core/acquires.hpp"
@@ -23,11 +23,7 @@
 namespace hob::mpi::heating {
 namespace {
 
-/// Never destroyed: the report may be written in a destructor.
-heat::Verdict& verdict() {
-  static auto& only = *new heat::Verdict;
-  return only;
-}
+heat::Verdict& verdict() { return lasting<heat::Verdict>(); }
 
 void added(const void* address, std::size_t bytes) noexcept {
   if (own.bytes.fetch_add(bytes) + bytes > own.most_bytes) {
@@ -155,8 +151,7 @@ void finish() {
 }
 
 match::MemoryObserver* observer() {
-  static auto& memory = *new QueueMemory;
-  return own.heater != nullptr ? &memory : nullptr;
+  return own.heater != nullptr ? &lasting<QueueMemory>() : nullptr;
 }
 
 void register_report() { add_report_part({.name = "heat", .section = section}); }

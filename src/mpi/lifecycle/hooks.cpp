@@ -39,6 +39,9 @@ struct Lifetime {
   /// Sessions open, and one more while MPI_Init is in effect.
   std::atomic<int> openings{0};
 
+  /// Held while Hob starts: a session may begin in one thread while another one is in MPI_Init.
+  std::mutex starting;
+
   /// Calls of MPI_Init under way: the library is initialised before Hob is ready, and another
   /// thread may ask meanwhile (MPI_Initialized). Who has read 0 sees all that start() wrote.
   std::atomic<int> beginning{0};
@@ -62,12 +65,6 @@ struct Lifetime {
 };
 /// Of this process.
 constinit Lifetime lifetime;
-
-/// Held while Hob starts: a session may begin in one thread while another one is in MPI_Init.
-std::mutex& starting() {
-  static auto& lock = *new std::mutex;
-  return lock;
-}
 
 int thread_level() {
   int level = MPI_THREAD_SINGLE;
@@ -177,7 +174,7 @@ bool begun(int* provided) {
 /// After the library's own, with what it returned.
 int begin_world(int result, int level) {
   if (result != MPI_SUCCESS) return result;
-  const std::lock_guard guard(starting());
+  const std::lock_guard guard(lifetime.starting);
   if (lifetime.openings++ == 0) start_with_world(level);
   return result;
 }
@@ -276,7 +273,7 @@ int on_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* sessi
   const int result = real::Session_init(info, errhandler, session);
   context().threads_may_store = true;
   if (result != MPI_SUCCESS) return result;
-  const std::lock_guard guard(starting());
+  const std::lock_guard guard(lifetime.starting);
   const int level = thread_level(*session);
   const bool first = lifetime.openings++ == 0 && !lifetime.own_world.exists;
   if (first) {

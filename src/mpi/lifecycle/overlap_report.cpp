@@ -1,5 +1,4 @@
-#include "mpi/lifecycle/overlap_report.hpp"
-
+// What overlap has to say in the report.
 #include <fmt/core.h>
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "mpi/core/context.hpp"
+#include "mpi/lifecycle/parts.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/report/registry.hpp"
 #include "report/report.hpp"

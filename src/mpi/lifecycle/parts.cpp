@@ -3,13 +3,10 @@
 #include <array>
 
 #include "base/clock.hpp"
-#include "mpi/core/context.hpp"
 #include "mpi/datatype/freeing.hpp"
 #include "mpi/ghost/departure.hpp"
 #include "mpi/heat/heating.hpp"
-#include "mpi/lifecycle/overlap_report.hpp"
 #include "mpi/p2p/p2p.hpp"
-#include "mpi/p2p/report.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
@@ -18,7 +15,6 @@
 #include "mpi/requests/request.hpp"
 #include "mpi/rma/cache/tracing.hpp"
 #include "mpi/rma/ghost/client.hpp"
-#include "mpi/rma/ghost/ghost_report.hpp"
 #include "mpi/rma/ghost/host_image.hpp"
 #include "mpi/rma/validation.hpp"
 #include "mpi/rma/window_report.hpp"

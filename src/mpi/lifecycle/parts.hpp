@@ -61,4 +61,7 @@ inline void backwards_at(void (*Part::*moment)()) {
 /// constructor runs before Hob's.
 void register_parts();
 
+/// What overlap says there (overlap_report.cpp).
+void register_overlap_report();
+
 }  // namespace hob::mpi

@@ -1,8 +1,6 @@
 // The calls of include/hob/hob.h. They are no MPI calls: the program makes them itself.
 #include <dlfcn.h>
 
-#include <cstring>
-
 #include "mpi/heat/heating.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/report/registry.hpp"

@@ -1,13 +1,13 @@
 #include "mpi/p2p/channel.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <climits>
 #include <cstring>
 #include <new>
 #include <numeric>
 #include <unordered_map>
 
+#include "base/lasting.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/extensions.hpp"
 #include "mpi/core/handle.hpp"
@@ -23,11 +23,8 @@
 namespace hob::mpi::p2p {
 namespace {
 
-/// By the handle's bits. Never destroyed: programs may use MPI in their own destructors.
-std::unordered_map<std::uint64_t, Channel*>& channels() {
-  static auto* all = new std::unordered_map<std::uint64_t, Channel*>;
-  return *all;
-}
+/// By the handle's bits.
+auto& channels() { return lasting<std::unordered_map<std::uint64_t, Channel*>>(); }
 
 /// The highest tag that messages may have. Open MPI gives it for MPI_COMM_WORLD alone.
 int highest_tag_of(MPI_Comm comm) {
@@ -81,11 +78,8 @@ bool has_foreign_processes(MPI_Comm comm, bool inter) {
   return std::find(known.begin(), known.end(), MPI_UNDEFINED) != known.end();
 }
 
-/// Once in a process: the user is not to conclude from missing counts that the program receives
-/// nothing.
+/// The user is not to conclude from missing counts that the program receives nothing.
 void note_not_taken_over() {
-  static std::atomic<bool> noted{false};
-  if (noted.exchange(true)) return;
   note(
       "Receives were left to the MPI library, and not counted: it communicates neither over UCX "
       "nor over libfabric's tcp here, or has no callbacks, or the program has several threads "

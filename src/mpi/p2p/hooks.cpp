@@ -12,7 +12,6 @@
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/rma/validation.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -154,37 +153,35 @@ int on_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* messa
   return p2p::test_matched_probe({source, tag, comm}, flag, message, status);
 }
 
-int on_Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-            MPI_Comm comm) {
+namespace {
+
+/// By the library's blocking call, or the nonblocking one.
+template <auto kSend, auto kStart>
+int send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+         MPI_Comm comm) {
   if (HOB_LIKELY(!blocking_needs_care())) {
     const Blocking blocking;
-    return call::Send(buf, count, datatype, dest, tag, comm);
+    return kSend(buf, count, datatype, dest, tag, comm);
   }
-  return send_and_wait([&](MPI_Request* request) {
-    return call::Isend(buf, count, datatype, dest, tag, comm, request);
-  });
+  return send_and_wait(
+      [&](MPI_Request* request) { return kStart(buf, count, datatype, dest, tag, comm, request); });
+}
+
+}  // namespace
+
+int on_Send(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+            MPI_Comm comm) {
+  return send<call::Send, call::Isend>(buf, count, datatype, dest, tag, comm);
 }
 
 int on_Ssend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
              MPI_Comm comm) {
-  if (HOB_LIKELY(!blocking_needs_care())) {
-    const Blocking blocking;
-    return call::Ssend(buf, count, datatype, dest, tag, comm);
-  }
-  return send_and_wait([&](MPI_Request* request) {
-    return call::Issend(buf, count, datatype, dest, tag, comm, request);
-  });
+  return send<call::Ssend, call::Issend>(buf, count, datatype, dest, tag, comm);
 }
 
 int on_Rsend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
              MPI_Comm comm) {
-  if (HOB_LIKELY(!blocking_needs_care())) {
-    const Blocking blocking;
-    return call::Rsend(buf, count, datatype, dest, tag, comm);
-  }
-  return send_and_wait([&](MPI_Request* request) {
-    return call::Irsend(buf, count, datatype, dest, tag, comm, request);
-  });
+  return send<call::Rsend, call::Irsend>(buf, count, datatype, dest, tag, comm);
 }
 
 int on_Sendrecv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,

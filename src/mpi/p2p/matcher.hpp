@@ -2,11 +2,11 @@
 // enters and leaves them, and the dequeuing of messages from the MPI library.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "match/depth_meter.hpp"
 #include "match/engine.hpp"
 #include "mpi/p2p/channel.hpp"
@@ -34,12 +34,7 @@ struct Matcher {
   std::vector<std::unique_ptr<UnexpectedMessage>> free_messages;
 };
 
-/// The one matcher of a process. Made at its first use, since libraries may start MPI before Hob's
-/// own constructors have run; never destroyed, since others end it after Hob's destructors.
-inline Matcher& matcher() {
-  static auto& only = *new Matcher;
-  return only;
-}
+inline Matcher& matcher() { return lasting<Matcher>(); }
 
 // In all of the following, the gate is held.
 

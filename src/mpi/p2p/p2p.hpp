@@ -2,13 +2,13 @@
 // queues get long: docs/takeover.md. What the layers above see of it.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/mpi.hpp"
 
 namespace hob::mpi::p2p {
+
+/// Adds the queues to the report. Before MPI starts.
+void register_queues_report();
 
 /// Before MPI starts. An unknown match_strategy ends the process with status 2.
 void prepare();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 
 #include "match/depth_meter.hpp"
 #include "match/engine.hpp"

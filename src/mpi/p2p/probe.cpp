@@ -1,5 +1,4 @@
 // The probes of the program, and all receives and probes in reentrant calls.
-#include <memory>
 #include <mutex>
 
 #include "mpi/p2p/channel.hpp"

@@ -1,5 +1,5 @@
 // The queues of every communicator in the report.
-#include "mpi/p2p/report.hpp"
+#include "report/report.hpp"
 
 #include <fmt/core.h>
 
@@ -14,17 +14,18 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/lasting.hpp"
 #include "match/meters.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/gate.hpp"
 #include "mpi/p2p/matcher.hpp"
+#include "mpi/p2p/p2p.hpp"
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/report/registry.hpp"
 #include "pay/price_range.hpp"
-#include "report/report.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -45,11 +46,7 @@ struct Ended {
   Queues others{.name = "others", .communicators = 0, .stats = {}};
 };
 
-/// Never destroyed: communicators may end after everything else.
-Ended& ended() {
-  static auto* all = new Ended;
-  return *all;
-}
+Ended& ended() { return lasting<Ended>(); }
 
 Queues queues_of(const Channel& channel) {
   Queues queues;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,7 +15,6 @@
 #include "mpi/core/tuning.hpp"
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/channel.hpp"
-#include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/wrapper.hpp"

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/lasting.hpp"
 #include "match/sampler.hpp"
 #include "match/takeover_policy.hpp"
 #include "mpi/p2p/state.hpp"
@@ -34,11 +35,7 @@ struct Takeover {
   }
 };
 
-/// The one of a process. Made at its first use, and never destroyed, as matcher() is.
-inline Takeover& takeover() {
-  static auto& only = *new Takeover;
-  return only;
-}
+inline Takeover& takeover() { return lasting<Takeover>(); }
 
 match::Sampler::Config sampler_config();
 /// `over_libfabric`: of a communicator whose messages come that way.

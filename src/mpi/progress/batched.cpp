@@ -34,4 +34,9 @@ void before_call(bool blocks) {
   send_some(blocks);
 }
 
+void before_wait(bool served) {
+  if (served) waiting.served_waits.fetch_add(1, std::memory_order_relaxed);
+  before_call(!served);
+}
+
 }  // namespace hob::mpi::batched

@@ -23,4 +23,9 @@ bool send_by_thread();
 /// one, what is old goes out.
 [[gnu::noinline, gnu::cold]] void before_call(bool blocks);
 
+/// Before MPI_Wait or MPI_Waitall. `served`: for requests that are complete from the start.
+[[gnu::noinline, gnu::cold]] void before_wait(bool served);
+/// How many waits were for such requests.
+inline std::uint64_t served_waits() { return waiting.served_waits.load(std::memory_order_relaxed); }
+
 }  // namespace hob::mpi::batched

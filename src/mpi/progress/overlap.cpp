@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/lasting.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/core/tuning.hpp"
@@ -62,10 +63,7 @@ struct Program {
   Stats alone;  ///< what is known of phases without help
 };
 
-Program& program() {
-  static auto* const own = new Program;  // never destroyed: MPI may end in a destructor
-  return *own;
-}
+Program& program() { return lasting<Program>(); }
 
 /// Of a thread.
 struct Rows {

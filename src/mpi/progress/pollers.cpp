@@ -4,16 +4,14 @@
 #include <atomic>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/state.hpp"
 
 namespace hob::mpi {
 namespace {
 
-std::vector<Poller>& pollers() {
-  static auto* const all = new std::vector<Poller>;
-  return *all;
-}
+std::vector<Poller>& pollers() { return lasting<std::vector<Poller>>(); }
 
 /// This thread advances Hob's things, or is not to: it does not begin once more.
 thread_local bool advancing __attribute__((tls_model("initial-exec"))) = false;

@@ -1,7 +1,5 @@
 #include "mpi/progress/progress.hpp"
 
-#include <atomic>
-
 #include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"

@@ -43,7 +43,7 @@ class Blocking {
   std::atomic<int>* calls_;
 };
 
-/// The same in what wrappers have for programs with several threads.
+/// In what wrappers have for programs with several threads: one that has blocked before has a count.
 class BlockingThread {
  public:
   BlockingThread() : calls_(helper::own_calls) {

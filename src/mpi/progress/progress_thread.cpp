@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/lasting.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/memory.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -28,10 +29,7 @@ namespace {
 constexpr std::size_t kMostTasks = 8;
 
 /// What wakes the thread where it waits for sockets, too.
-os::WakePipe& wake_pipe() {
-  static auto& only = *new os::WakePipe;  // the process may end with the thread
-  return only;
-}
+os::WakePipe& wake_pipe() { return lasting<os::WakePipe>(); }
 
 }  // namespace
 

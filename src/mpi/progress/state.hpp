@@ -124,6 +124,9 @@ struct Waiting {
   /// Called when the first batch begins to wait. Set where there is a thread to send it meanwhile.
   void (*begins)() = nullptr;
 
+  /// Waits of the program for requests that were complete from the start, while batches waited.
+  std::atomic<std::uint64_t> served_waits{0};
+
   /// In ticks: no batch is old before `due`; after it, the next one is `patience` later.
   std::atomic<std::uint64_t> due{0}, patience{0};
 };

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/report/registry.hpp"
@@ -106,10 +107,7 @@ class Handles {
   std::atomic<std::size_t> count_{0};
 };
 
-Handles& handles() {
-  static auto* handles = new Handles;
-  return *handles;
-}
+Handles& handles() { return lasting<Handles>(); }
 
 /// A call that needs a handle of the session's: for one of Hob's returns `own`, unless the session
 /// is another one; for the library's, what the library says.

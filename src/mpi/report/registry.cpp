@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/lasting.hpp"
 #include "mpi/core/context.hpp"
 
 namespace hob::mpi {
@@ -15,10 +16,7 @@ struct ReportRegistry {
   std::vector<report::CounterInfo> counters;
 };
 
-ReportRegistry& report_registry() {
-  static auto* const all = new ReportRegistry;
-  return *all;
-}
+ReportRegistry& report_registry() { return lasting<ReportRegistry>(); }
 
 }  // namespace
 

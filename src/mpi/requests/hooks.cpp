@@ -1,22 +1,90 @@
 // Every wait and test function, with requests of Hob's and of the library's mixed.
 #include "mpi/pmpi/hooks.hpp"
 
-#include <memory>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/progress.hpp"
-#include "mpi/requests/awaited.hpp"
 #include "mpi/requests/completion.hpp"
 #include "mpi/requests/dispatch.hpp"
 #include "mpi/requests/known.hpp"
-#include "mpi/requests/poll_pacing.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi {
 namespace requests {
 namespace {
+
+/// Programs poll thousands of requests at once (FDS does), and one that is not ready is answer
+/// enough: it is remembered, and those before it were ready and stay so. Nothing is remembered
+/// while the program has several threads.
+class Awaited {
+ public:
+  /// This one of Hob's was not ready when the array was tested.
+  void set(const MPI_Request* requests, int place) {
+    if (many_threads) return;
+    requests_ = requests;
+    place_ = place;
+  }
+
+  /// Whether one of Hob's, from that one on, is not ready yet; what is under way has advanced then.
+  /// False: all of the array must be looked at.
+  bool any(int count, const MPI_Request* requests) {
+    if (many_threads || requests != requests_) return false;
+    if (skip_ready(count, requests)) {
+      advance();
+      if (skip_ready(count, requests)) return true;
+    }
+    requests_ = nullptr;
+    return false;
+  }
+
+ private:
+  bool skip_ready(int count, const MPI_Request* requests) {
+    for (; place_ < count; ++place_) {
+      Operation* const operation = find(requests[place_]);
+      if (operation && operation->active() && !operation->ready()) return true;
+    }
+    return false;
+  }
+
+  const MPI_Request* requests_ = nullptr;
+  int place_ = 0;
+};
+
+/// Where a poll asks the kernel, it also holds up the senders that share the machine, and the
+/// messages that come meanwhile are cheaper to fetch together: while many are missing, Hob lets
+/// some time pass between polls without a result (docs/developers/takeover.md).
+class PollPacing {
+ public:
+  /// `awaited`: all need nothing but that messages are found (Operation::awaited).
+  explicit PollPacing(bool awaited) : awaited_(awaited) {}
+
+  /// advance(), and the time to let pass. So many are missing.
+  void poll(std::size_t missing) {
+    if (!awaited_ || missing < tuning::kManyMissing) return advance();
+    const std::uint64_t found = own_progress.messages_found.load(std::memory_order_relaxed);
+    const std::uint64_t before = ticks();
+    advance();
+    if (own_progress.messages_found.load(std::memory_order_relaxed) != found) return;
+    const std::uint64_t took = ticks() - before;
+    // Libraries that look at shared memory ask the kernel, too, but only now and then.
+    const bool first = quickest_ == UINT64_MAX;
+    quickest_ = std::min(quickest_, took);
+    if (first || quickest_ < ticks_in(tuning::kKernelPoll)) return;
+    const std::uint64_t until = before + took + ticks_in(tuning::kRestBetweenPolls);
+    while (ticks() < until) relax();
+  }
+
+ private:
+  bool awaited_;
+  std::uint64_t quickest_ = UINT64_MAX;
+};
 
 /// What MPI_Testall found unready last: the program asks for the same array again.
 Awaited awaited_by_testall;

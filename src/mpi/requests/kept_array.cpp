@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "base/lasting.hpp"
+
 namespace hob::mpi::requests {
 
 void signal(Operation& operation) { KeptArray::only().signal(operation); }
@@ -22,10 +24,7 @@ void ArrayContent::clear() {
   active = idle = 0;
 }
 
-KeptArray& KeptArray::only() {
-  static KeptArray& array = *new KeptArray;
-  return array;
-}
+KeptArray& KeptArray::only() { return lasting<KeptArray>(); }
 
 void KeptArray::signal(Operation& operation) {
   if (!operation.signalled.is_linked()) signalled_.push_back(operation);

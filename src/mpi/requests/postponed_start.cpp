@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/errors_returned.hpp"
 #include "mpi/core/state.hpp"
@@ -45,10 +46,7 @@ struct Postponed {
   int most_tag = highest_tag();
 };
 
-Postponed& all() {
-  static auto& only = *new Postponed;  // the process may end with the thread in here
-  return only;
-}
+Postponed& all() { return lasting<Postponed>(); }
 
 /// What is behind the request that the program has. No call of the program's sees it before it is
 /// made.

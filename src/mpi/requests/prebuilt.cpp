@@ -11,11 +11,10 @@ namespace hob::mpi::requests {
 
 bool seeks_prebuilt() {
   constexpr int kTries = 4;
-  static std::atomic<int> tries{0};
-  return many_threads && tries.load(std::memory_order_relaxed) < kTries &&
+  return many_threads && state.prebuilt_tries.load(std::memory_order_relaxed) < kTries &&
          state.prebuilt.load(std::memory_order_relaxed) == 0 &&
          library::has_prebuilt_requests(context().mpi_version) &&
-         tries.fetch_add(1, std::memory_order_relaxed) < kTries;
+         state.prebuilt_tries.fetch_add(1, std::memory_order_relaxed) < kTries;
 }
 
 void settle_prebuilt(MPI_Request first, MPI_Request second) {

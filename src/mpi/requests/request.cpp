@@ -3,7 +3,6 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/library/library.hpp"

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/lasting.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace hob::mpi::requests {
@@ -25,8 +26,7 @@ class ServedRequest final : public Operation {
 
 MPI_Request served() {
   try {
-    static ServedRequest& all = *new ServedRequest;
-    const MPI_Request handle = add(all);
+    const MPI_Request handle = add(lasting<ServedRequest>());
     state.served.store(handle_bits(handle), std::memory_order_relaxed);
     return handle;
   } catch (const std::bad_alloc&) {

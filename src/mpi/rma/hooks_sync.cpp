@@ -1,6 +1,5 @@
 // Synchronisation of windows. The order of Hob's work and the library's is what makes cached bytes
 // true: docs/developers/cache.md, "When is a cached byte still true".
-#include <algorithm>
 
 #include "base/clock.hpp"
 #include "mpi/core/acquires.hpp"

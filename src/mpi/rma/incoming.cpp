@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/lasting.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/requests/request.hpp"
@@ -25,10 +26,7 @@ class Registry final : public CompletionObserver {
   validation::Incoming incoming;
 };
 
-Registry& registry() {
-  static auto* const one = new Registry;  // never destroyed: requests may outlive static objects
-  return *one;
-}
+Registry& registry() { return lasting<Registry>(); }
 
 /// Bytes of `count` elements in a row, relative to the buffer: [first, second).
 std::pair<MPI_Aint, MPI_Aint> span(MPI_Count count, MPI_Datatype type) {

@@ -155,7 +155,7 @@ inline constinit Slots slots;
 struct ThreadCounts {
   using Row = std::array<std::atomic<std::uint64_t>, kKinds>;
   std::array<Row, kSlots> rows{};
-  /// Calls that wait for targets until the next one that is timed (timed_waits.hpp).
+  /// Calls that wait for targets until the next one that is timed (untracked_untimed()).
   int untimed = 0;
 
   void add(std::size_t slot, Kind kind) {

@@ -11,6 +11,14 @@
 
 namespace hob::mpi {
 
+/// untracked(), for calls that wait for targets.
+inline bool untracked_untimed() {
+  if (!tracking_off()) return pass_through();
+  if (HOB_LIKELY(all_windows.timed.passes())) return true;
+  all_windows.timed.restart();
+  return pass_through();
+}
+
 /// Counts the call and says so, if it is one that is only counted now. Tracking is off, and `slot`
 /// is the window's or another one's.
 inline bool counted(const UntrackedWindow& slot, MPI_Win window,

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "base/log.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
@@ -85,10 +86,7 @@ struct All {
   StoreWatch watch;
 };
 
-All& all() {
-  static auto* const one = new All;  // never destroyed: windows may outlive static objects
-  return *one;
-}
+All& all() { return lasting<All>(); }
 
 /// Whether all members of a window, and no others, are in the communicator. With several threads
 /// two processes may make a window and a joint call on another communicator in different orders, so
@@ -188,10 +186,7 @@ void report_nothing(const Communicator& comm, Changes& changes) {
 
 }  // namespace
 
-ValidationCosts& validation_costs() {
-  static ValidationCosts costs;
-  return costs;
-}
+ValidationCosts& validation_costs() { return lasting<ValidationCosts>(); }
 
 Tracking stores_tracking() {
   const std::string& wanted = context().settings.cache_stores;

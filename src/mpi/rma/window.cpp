@@ -1,10 +1,10 @@
 #include "mpi/rma/window.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/lasting.hpp"
 #include "mpi/core/handle.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/pmpi/spin.hpp"
@@ -101,10 +101,7 @@ struct Windows {
   std::atomic<int> next_id{0};
 };
 
-Windows& windows() {
-  static auto* all = new Windows;  // never destroyed: see layouts()
-  return *all;
-}
+Windows& windows() { return lasting<Windows>(); }
 
 }  // namespace
 

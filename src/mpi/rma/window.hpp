@@ -1,13 +1,9 @@
 // Windows as objects: what Hob knows of an MPI_Win, and finding it from the handle.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "base/published.hpp"
 #include "gets/wait_meter.hpp"

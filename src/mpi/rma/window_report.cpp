@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/lasting.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
@@ -31,12 +32,10 @@ using nlohmann::ordered_json;
 
 /// A window's gets through its cache, or, without a cache, nothing but zeros.
 const GetStats& gets_of(const Window& window) {
-  static const auto& none = *new GetStats;
-  return window.cached ? window.cached->stats() : none;
+  return window.cached ? window.cached->stats() : lasting<GetStats>();
 }
 const cache::Stats& cache_of(const Window& window) {
-  static const auto& none = *new cache::Stats;
-  return window.cached ? window.cached->cache().stats() : none;
+  return window.cached ? window.cached->cache().stats() : lasting<cache::Stats>();
 }
 /// Null: nothing is fetched ahead.
 const Ahead* ahead_of(const Window& window) {
@@ -261,10 +260,7 @@ struct Ended {
   std::uint64_t count = 0;
 };
 
-Ended& ended() {
-  static auto* const all = new Ended;
-  return *all;
-}
+Ended& ended() { return lasting<Ended>(); }
 
 report::Histogram histogram(std::string name, std::string unit, const cache::Log2Histogram& from) {
   auto last = from.counts.end();

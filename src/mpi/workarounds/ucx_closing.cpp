@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/progress/progress_thread.hpp"
@@ -26,10 +27,7 @@ struct Closing {
   ProgressTask task{poll};
 };
 
-Closing& closing() {
-  static auto* process = new Closing;  // never destroyed: MPI may end in a destructor
-  return *process;
-}
+Closing& closing() { return lasting<Closing>(); }
 
 template <class Function>
 Function* ucx_function(const char* name) {

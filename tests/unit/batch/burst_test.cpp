@@ -66,5 +66,31 @@ TEST(Burst, AFlushEndsTheDelay) {
   EXPECT_TRUE(burst.batches(16));
 }
 
+/// Of 10,000 writes, each of which ends the batch that it is in, how many are batched.
+int written_of(Burst& burst, bool awaited) {
+  int all = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    if (!burst.batches(16)) continue;
+    ++all;
+    burst.sent(1, awaited, 16);
+  }
+  return all;
+}
+
+TEST(Burst, WritesThatAreSentOneByOneAreBatchedOnlyWhereTheirRequestsAreWaitedFor) {
+  Burst burst, awaited;
+  EXPECT_LE(written_of(burst, false), 48);
+  EXPECT_GE(written_of(awaited, true), 9'900);
+}
+
+TEST(Burst, AShortBatchNowAndThenIsTheEndOfALongOne) {
+  Burst burst;
+  for (int i = 0; i < 20; ++i) burst.batches(16);
+  for (int i = 0; i < 100; ++i) {
+    burst.sent(i % 2 == 0 ? 64 : 1, false, 16);
+    EXPECT_TRUE(burst.batches(16));
+  }
+}
+
 }  // namespace
 }  // namespace hob::batch

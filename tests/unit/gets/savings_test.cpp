@@ -171,6 +171,17 @@ TEST(RequestGroups, AGetIntoTheFirstBufferAgainBeginsTheNext) {
   EXPECT_EQ(groups.spared(), 2u);
 }
 
+TEST(RequestGroups, WaitsForSeveralCountOnce) {
+  RequestGroups groups;
+  int a = 0, b = 0;
+  groups.add(&a, false);
+  groups.add(&b, false);
+  EXPECT_TRUE(groups.waited());
+  EXPECT_FALSE(groups.waited()) << "the second one was issued before the first wait";
+  groups.add(&a, true);
+  EXPECT_TRUE(groups.waited());
+}
+
 TEST(RequestGroups, AFlushCountsByItself) {
   RequestGroups groups;
   const long into = 0;

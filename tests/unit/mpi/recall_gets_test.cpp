@@ -17,6 +17,11 @@ class RecalledGets : public PlayedWindow, public RecallGets::Owner {
   static constexpr int kBytes = 8;
   static constexpr double kTripNs = 5e4;
 
+  /// `ahead`: null where nothing is fetched ahead.
+  explicit RecalledGets(Ahead* ahead = nullptr)
+      : recalls_({.indexed = true, .judged = false, .longest_fetch = kMemory},
+                 {*this, backend_, backend_, room_, ahead, issuer_, *cache_, units_, coherence_,
+                  sharing_, tracking_, under_way_, learning_, kept_, stats_}) {}
   void SetUp() override {
     PlayedWindow::SetUp();
     // The first one of a process is dear.
@@ -71,9 +76,12 @@ class RecalledGets : public PlayedWindow, public RecallGets::Owner {
 
   TrackingState tracking_;
   recall::Room room_{std::uint64_t{1} << 20};
-  RecallGets recalls_{{.indexed = true, .judged = false, .longest_fetch = kMemory},
-                      {*this, backend_, backend_, room_, nullptr, issuer_, *cache_, units_,
-                       coherence_, sharing_, tracking_, under_way_, learning_, kept_, stats_}};
+  RecallGets recalls_;
+};
+
+class RecalledGetsBesideBlocks : public RecalledGets {
+ protected:
+  RecalledGetsBesideBlocks() : RecalledGets(&ahead_) {}
 };
 
 TEST_F(RecalledGets, ThePlacesGoWithTheFirstGetAndAreHitsThen) {
@@ -87,6 +95,14 @@ TEST_F(RecalledGets, ThePlacesGoWithTheFirstGetAndAreHitsThen) {
   EXPECT_EQ(stats_.native_gets - before.native_gets, 1U);
   EXPECT_EQ(stats_.recalled - before.recalled, kPlaces - 1U);
   EXPECT_EQ(stats_.recall_used - before.recall_used, kPlaces - 1U);
+}
+
+/// New memory takes as long as what arrives there.
+TEST_F(RecalledGetsBesideBlocks, TheyArriveInTheMemoryOfBlocks) {
+  const std::uint64_t before = ahead_.pool.memory_bytes();
+  learn();
+  ASSERT_NE(stats_.recalled, 0U);
+  EXPECT_GT(ahead_.pool.memory_bytes(), before);
 }
 
 TEST_F(RecalledGets, AHitOnPlacesUnderWaySaysWhereItsBytesArrive) {

@@ -4,6 +4,20 @@ import re
 
 import plan
 
+FAILED = "hob_result != MPI_SUCCESS"
+
+# Calls that complete requests, and what they say of which in an object of C++.
+COMPLETIONS = {
+    "Wait": "{}.all();",
+    "Test": "if (*flag) {}.all();",
+    "Waitall": "{}.all();",
+    "Testall": "if (*flag) {}.all();",
+    "Waitany": "{}.one(*index);",
+    "Testany": "if (*flag) {}.one(*index);",
+    "Waitsome": "{}.some(*outcount, array_of_indices);",
+    "Testsome": "{}.some(*outcount, array_of_indices);",
+}
+
 
 def short(name):
     return name.replace("MPIX_", "X_", 1) if name.startswith("MPIX_") else name[len("MPI_") :]
@@ -11,7 +25,7 @@ def short(name):
 
 def extensions(text):
     """The library's extensions that plan.py knows, as procedures like those of interface.json."""
-    for key in plan.CALLS:
+    for key in sorted(plan.CALLS):
         name = key.replace("X_", "MPIX_", 1)
         if not key.startswith("X_"):
             continue
@@ -73,6 +87,35 @@ class Call:
         return short(self.name) if plan.row(short(self.name)).hook else None
 
 
+def has_parameter(call, wanted):
+    return any(name == wanted for _declaration, name, *_kind in call.parameters)
+
+
+# What holds where threads_at_rest() does (wrapper.hpp).
+HOLDS_AT_REST = {"!compares_incoming()", "nothing_under_way()", "requests::nothing_shown()"}
+
+
+def still_asked(condition, is_at_rest):
+    """What is left of a C++ condition, of terms, where threads_at_rest() holds; or all of it."""
+    terms = condition.split(" && ")
+    return " && ".join(t for t in terms if not (is_at_rest and t in HOLDS_AT_REST)) or "true"
+
+
+def library_call(call, before, after=(), acquire=""):
+    """C++ of the end of a block: the library's own call, and what comes before and after; `acquire`, C++, notes what the
+    process learned by it, however it ends."""
+    if acquire:
+        before = [*before, "AcquireIfUnwound acquire;"]
+        after = [*after, "acquire.returned = true;", acquire]
+    return [
+        *(f"  {line}" for line in before if line),
+        f"  const int hob_result = {call.native};",
+        *(f"  {line}" for line in after if line),
+        "  return hob_result;",
+        "  }",
+    ]
+
+
 def by_value(declaration):
     return "*" not in declaration and "[" not in declaration
 
@@ -111,16 +154,3 @@ def adapted(call, text):
     key = "large" if call.large else "parameters"
     call.procedure[key] = changed
     return Call(call.procedure, call.large)
-
-
-def null_pointers(call):
-    """C++ that is true if a pointer of the call is null that must not be."""
-    counts = [name for _, name, kind, _ in call.parameters if kind == "ARRAY_LENGTH_NNI"]
-    tests = []
-    for declaration, name, kind, _direction in call.parameters:
-        if kind == "STATUS":
-            tests.append(f"is_no_status({name})")
-        elif "*" in declaration or "[" in declaration:
-            tests.append(f"!{name}")
-    test = " || ".join(tests)
-    return f"{counts[0]} > 0 && ({test})" if counts else test

@@ -5,9 +5,7 @@
 
 #include "mpi/pmpi/mpi.hpp"
 
-#if defined(HOB_FAMILY_ABI)
-#include "mpi/pmpi/library/abi.hpp"
-#elif defined(OPEN_MPI)
+#if defined(OPEN_MPI) && !defined(HOB_FAMILY_ABI)
 #include "mpi/pmpi/library/openmpi.hpp"
 #else
 #include "mpi/pmpi/library/mpich.hpp"

@@ -1,8 +1,9 @@
-// MPICH and its relatives (Intel MPI, MVAPICH).
+// MPICH and its relatives (Intel MPI, MVAPICH), and the ABI of MPI 5, which only MPICH has so far.
 #pragma once
 
 #include "mpi/pmpi/library/traits.hpp"
 #include "mpi/pmpi/mpi.hpp"
+#include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi::library {
 
@@ -23,9 +24,15 @@ inline constexpr Traits kTraits{.has_progress_callbacks = false,
 
 /// Bytes of the message of this status.
 inline MPI_Count message_bytes(const MPI_Status& status) {
+#if defined(HOB_FAMILY_ABI)
+  int bytes = 0;
+  real::Get_count(&status, MPI_BYTE, &bytes);
+  return bytes == MPI_UNDEFINED ? 0 : bytes;
+#else
   return static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_lo)) |
          static_cast<MPI_Count>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1)
              << 32;
+#endif
 }
 
 }  // namespace hob::mpi::library

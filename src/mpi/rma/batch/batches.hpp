@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "batch/burst.hpp"
@@ -29,7 +28,8 @@ struct OpenBatch {
   std::uint64_t lowest = 0;  ///< the lowest range, and how the program named it
   MPI_Aint lowest_disp = 0;
   std::int64_t lowest_low = 0;
-  std::uint64_t born = 0;  ///< ticks
+  std::uint64_t born = 0;          ///< ticks
+  std::uint64_t waits_before = 0;  ///< batched::served_waits() then
 };
 
 /// Accumulates and fetching operations are in one batch after the other: MPI orders them.

@@ -13,7 +13,6 @@
 #include "mpi/datatype/elements.hpp"
 #include "mpi/progress/batched.hpp"
 #include "mpi/requests/served.hpp"
-#include "mpi/rma/batch/indexed.hpp"
 
 namespace hob::mpi {
 namespace {
@@ -356,6 +355,7 @@ void Batching::add(BatchTarget& t, const SmallOperation& op) {
     open.mpi_op = op.mpi_op;
     open.lowest = ~std::uint64_t{0};
     open.born = ticks();
+    open.waits_before = batched::served_waits();
     batched::opened(open.born, ticks_in(tuning::batching::kOldNs));
     open_.add(1);
     count(batched::waiting.number, 1);

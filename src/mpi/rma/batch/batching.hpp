@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <optional>
 #include <unordered_map>
 
 #include "base/published.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "batch/operation_buffer.hpp"
 #include "mpi/pmpi/mpi.hpp"

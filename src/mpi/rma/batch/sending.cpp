@@ -110,6 +110,9 @@ void Batching::send(BatchTarget& t, int target, std::size_t slot) {
   SentBatch& sent = t.sent.back();
   sent.buffer = std::move(open.buffer);
   sent.requested.swap(open.requested);
+  if (slot != kGets)
+    t.bursts[slot].sent(sent.buffer->operations(), open.waits_before != batched::served_waits(),
+                        tuning::batching::kLeast);
   // The program has waited for what it asked for, or its batch was long.
   if (!sent.requested.empty() &&
       !t.bursts[slot].complete_by_wait(sent.buffer->operations(), tuning::batching::kLeast) &&

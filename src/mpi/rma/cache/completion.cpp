@@ -1,17 +1,14 @@
 // Flushes, ends of epochs, completed requests: when bytes have arrived.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "base/clock.hpp"
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/rma/cache/cached_gets.hpp"
-#include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/cache/stale_bytes.hpp"
 
 namespace hob::mpi {
@@ -119,7 +116,7 @@ void CachedGets::finish_verify(const PendingGet& pending) {
 /// beside it took part of that time, and what is waited for them later is no price.
 void CachedGets::get_arrived(PendingGet& pending, TargetState& t, bool awaited) {
   apply_acquires();
-  if (awaited && recalls_) recalls_->request_completed();
+  if (awaited && recalls_ && request_groups_.waited()) recalls_->completed();
   if (awaited && pending.asked != 0) {
     const std::uint64_t now = ticks();
     const std::uint64_t waited = now - pending.asked;

@@ -1,6 +1,5 @@
 // What invalidates cached bytes, and when Hob must track calls to see it.
 #include <limits>
-#include <mutex>
 
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"

@@ -180,7 +180,6 @@ bool CachedGets::rget_again(const Get& get) {
     return false;
   *get.request = requests::served();
   request_groups_.add(get.result.address, true);
-  if (recalls_) recalls_->requested();
   return true;
 }
 
@@ -213,11 +212,8 @@ int CachedGets::rget(const Get& get) {
       result = look_again(get, t, wanted, guard, hit);
     if (HOB_UNLIKELY(hit.tag != 0)) recalls_->drop_if_short(t, hit);
     if (HOB_LIKELY(result == MPI_SUCCESS)) result = answer({get, t, wanted, hit}, made);
-    if (recalls_) {
-      recalls_->requested();
-      if (recalls_->concerns(hit))
-        recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, true);
-    }
+    if (recalls_ && recalls_->concerns(hit))
+      recalls_->looked_up({get, t, wanted, hit}, result == MPI_SUCCESS, true);
     request_groups_.add(get.result.address, made.served);
     if (watched) watch(wanted, hit);
   }

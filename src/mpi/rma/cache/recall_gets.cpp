@@ -319,13 +319,13 @@ std::size_t RecallGets::issue_piece(int rank, Places places, Cause& cause,
   TargetState& t = piece->target;
   const std::uint64_t length = piece->range.end - piece->range.begin;
   std::unique_ptr<AheadFetch> fetch =
-      pool_.take(std::max(piece->spans ? length : 0, std::min(piece->bytes, piece->most)));
+      pool().take(std::max(piece->spans ? length : 0, std::min(piece->bytes, piece->most)));
   if (!fetch) return 0;
   fetch->spans = piece->spans;
   const TakenUp taken = take_up(*piece, wanted, *fetch);
   if (taken.places == 0 || fetch->recalled.empty()) {
     drop(*fetch, taken.own);
-    pool_.give_back(std::move(fetch));
+    pool().give_back(std::move(fetch));
     if (taken.index != PendingGet::kNone) parts_.under_way.remove(t.pending, taken.index);
     return taken.places;
   }
@@ -461,7 +461,7 @@ void RecallGets::finish(PendingGet& pending) {
   for (const gets::RecalledPlace& place : fetch->recalled)
     if (place.entry)
       parts_.cache.fill(place.entry, staging + place.offset, place.bytes, 0, pending.when);
-  pool_.give_back(std::move(fetch));
+  pool().give_back(std::move(fetch));
   spent(ticks() - start);
 }
 

@@ -127,13 +127,6 @@ class RecallGets {
 
   /// The program waited for gets, or would have waited without Hob.
   void completed() { memory_.completed(); }
-  /// The same for one with a request.
-  void request_completed() {
-    if (requested_) completed();
-    requested_ = false;
-  }
-  /// A get with a request came.
-  void requested() { requested_ = true; }
   /// So many ticks of this phase were spent on waits and on taking in what arrived.
   void spent(std::uint64_t time) { memory_.spent(static_cast<double>(time)); }
   /// A wait for the gets of a target, and for nothing else, has taken so long.
@@ -147,7 +140,8 @@ class RecallGets {
   const std::vector<recall::PhasePoint>& phases() const { return memory_.phases(); }
 
   std::uint64_t memory_bytes() const {
-    return sizeof(*this) + memory_.memory_bytes() + pool_.memory_bytes() + buffer_.memory_bytes();
+    return sizeof(*this) + memory_.memory_bytes() + own_pool_.memory_bytes() +
+           buffer_.memory_bytes();
   }
 
  private:
@@ -177,6 +171,8 @@ class RecallGets {
   int issue_places(int rank, const AheadFetch& fetch, const Range& range, MPI_Request* request);
   void drop(AheadFetch& fetch, cache::EntryId own);
   void finish_old(TargetState& t);
+  /// Readahead's, where there is one: memory that was written to before is quicker than new one.
+  AheadPool& pool() { return parts_.ahead ? parts_.ahead->pool : own_pool_; }
 
   Config config_;
   Parts parts_;
@@ -189,9 +185,8 @@ class RecallGets {
   std::uint64_t changes_before_ = 0;  ///< this phase
   bool ended_ = false;                ///< for good
   bool reaches_all_ = false;          ///< an epoch is open for all targets
-  bool requested_ = false;            ///< a get with a request came since one was waited for last
   PollGuard guard_;
-  AheadPool pool_;
+  AheadPool own_pool_;
   batch::OperationBuffer buffer_;  ///< of the get that is being made
 };
 

@@ -1,7 +1,6 @@
 #include "mpi/rma/cache/requested_gets.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <utility>
 

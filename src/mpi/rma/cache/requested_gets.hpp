@@ -1,7 +1,6 @@
 // Gets with requests: what stands behind the program's request, and when it is complete.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "gets/progress_pace.hpp"

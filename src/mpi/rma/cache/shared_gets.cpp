@@ -1,5 +1,4 @@
 // Gets that are served from what other ranks of the node fetched.
-#include <algorithm>
 #include <cstring>
 #include <new>
 

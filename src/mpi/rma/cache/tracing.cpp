@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/lasting.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/spin.hpp"
 
@@ -18,10 +19,7 @@ struct Tracer {
   Spin lock;  ///< threads record at once
   report::TraceWriter writer;
 };
-Tracer& tracer() {
-  static auto* const only = new Tracer;
-  return *only;
-}
+Tracer& tracer() { return lasting<Tracer>(); }
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // This process as a client of ghosts: what all its ghost windows share.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -11,12 +10,20 @@
 #include "mpi/ghost/transport.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/rma/ghost/native_counts.hpp"
 #include "mpi/rma/ghost/post_start.hpp"
 #include "mpi/rma/ghost/state.hpp"
 #include "mpi/rma/ghost/window_members.hpp"
 
 namespace hob::mpi {
+
+/// What this process has done natively in all its ghost windows, for the report.
+struct NativeCounts {
+  std::uint64_t operations = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t flushes = 0;
+  std::uint64_t trials = 0;
+  std::uint64_t trials_won = 0;
+};
 
 class GhostOperation;
 
@@ -107,6 +114,9 @@ class GhostOperation final : public Operation {
   bool notified_ = false;  ///< the error handler
   GhostOperation* next_free_ = nullptr;
 };
+
+/// Adds what this process did as one to the report. Before MPI starts.
+void register_ghost_report();
 
 /// Application ranks, after divide_world: makes the client. Many threads: the program has them.
 void start_ghost_client(bool many_threads);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lasting.hpp"
 #include "os/memory.hpp"
 
 namespace hob::mpi {
@@ -28,10 +29,7 @@ struct State {
   int copied[2] = {-1, -1};  ///< a pipe: closed by the child when it has its copies
 };
 
-State& state() {
-  static auto& only = *new State;
-  return only;
-}
+State& state() { return lasting<State>(); }
 
 void prepare() {
   State& now = state();

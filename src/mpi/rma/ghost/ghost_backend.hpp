@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/rma/backend/backend.hpp"

@@ -1,5 +1,4 @@
-#include "mpi/rma/ghost/ghost_report.hpp"
-
+// What the report says of ghosts.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <new>
 #include <unordered_map>
 #include <utility>
 

@@ -1,18 +1,89 @@
-"""What the generated wrappers have for the thread of overlap (src/mpi/progress/overlap.hpp), and for
-operations that wait in a batch (src/mpi/progress/batched.hpp)."""
+"""What the wrappers have for the thread of overlap (overlap.hpp), for operations that wait in a batch (batched.hpp), and
+for calls that block or poll (progress.hpp)."""
 
 import re
 
 import plan
-from calls import short
+from calls import COMPLETIONS, short
+
+HEADERS = """
+    mpi/datatype/elements.hpp mpi/progress/batched.hpp mpi/progress/overlap.hpp mpi/progress/progress.hpp
+    mpi/requests/postponed_start.hpp
+    """
+
+# What the thread may advance: large messages, collective operations,
+# and the same when they are persistent and started.
+MESSAGES = frozenset("Isend Issend Irsend Irecv Imrecv Isendrecv Isendrecv_replace".split())
+COLLECTIVES = frozenset(
+    """
+    Iallgather Iallgatherv Iallreduce Ialltoall Ialltoallv Ialltoallw Ibcast Iexscan Igather
+    Igatherv Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv
+    Ineighbor_alltoallw Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iscatter Iscatterv
+    """.split()
+)
+# Those that the thread may make in the program's place: without arrays, which a Fortran binding may
+# have made for the call alone.
+POSTPONED = (
+    "Isend",
+    "Issend",
+    "Iallgather",
+    "Iallreduce",
+    "Ialltoall",
+    "Ibcast",
+    "Igather",
+    "Ireduce",
+    "Ireduce_scatter_block",
+    "Iscatter",
+)
+MADE_MESSAGES = frozenset("Send_init Ssend_init Rsend_init Recv_init".split())
+MADE = MADE_MESSAGES | {f"{name[1:].capitalize()}_init" for name in COLLECTIVES}
+FILES = frozenset(
+    """
+    File_iread File_iread_at File_iread_shared File_iwrite File_iwrite_at File_iwrite_shared
+    """.split()
+)
+COLLECTIVE_FILES = frozenset(
+    "File_iread_all File_iread_at_all File_iwrite_all File_iwrite_at_all".split()
+)
+STARTS = frozenset(("Start", "Startall"))
+# Others may want something of this process from then on, until MPI_Win_free.
+WINDOWS = frozenset(("Win_create", "Win_allocate", "Win_create_dynamic"))
+# Their last use may be in the thread, and functions of the program's would run there.
+FREES = {
+    "Comm_free": "kCommunicators",
+    "Comm_disconnect": "kCommunicators",
+    "Type_free": "kDatatypes",
+}
+
+# They register functions of the program's that the library calls whenever it advances.
+TASKS = frozenset(("X_Async_start",))
+
+# Local calls that change what the library's progress changes, too: reference counts, pools of objects.
+THIN_PREFIXES = ("Type_", "Op_", "Group_", "Info_", "Errhandler_")
+# MPI_Request_c2f: Open MPI, from Fortran, enters the request in a table.
+THIN = frozenset(
+    """
+    Comm_free_keyval Win_free_keyval Keyval_free Buffer_attach Request_c2f Open_port Close_port
+    Register_datarep Add_error_class Add_error_code Add_error_string Remove_error_class
+    Remove_error_code Remove_error_string
+    """.split()
+)
+READ_ONLY = frozenset(
+    """
+    Type_size Type_size_x Type_get_extent Type_get_extent_x Type_get_true_extent
+    Type_get_true_extent_x Type_extent Type_lb Type_ub Type_get_envelope Type_get_name Type_get_attr
+    Type_match_size Group_size Group_rank Op_commutative Info_get Info_get_nkeys Info_get_nthkey
+    Info_get_string Info_get_valuelen
+    """.split()
+)
 
 
 def thin(procedure):
     """Wrapped for nothing but that the overlap thread is not inside the library meanwhile."""
     name = short(procedure["name"])
-    if name in plan.READ_ONLY or name.endswith(plan.IGNORED_SUFFIXES):
+    if name in READ_ONLY or name.endswith(plan.IGNORED_SUFFIXES):
         return False
-    return name in plan.THIN or name.startswith(plan.THIN_PREFIXES)
+    return name in THIN or name.startswith(THIN_PREFIXES)
 
 
 def bytes_started(call):
@@ -54,43 +125,31 @@ def collective_bytes(call):
 
 def noted_for_overlap(call):
     """C++ that notifies overlap of what the call has started or made, or ""."""
-    made = call.base in plan.OVERLAP_MADE
+    made = call.base in MADE
     verb = "made" if made else "started"
-    if call.base in plan.OVERLAP_MESSAGES or call.base in plan.OVERLAP_MADE_MESSAGES:
+    if call.base in MESSAGES or call.base in MADE_MESSAGES:
         return f"{verb}_message(*request, {bytes_started(call)});"
-    if call.base in plan.OVERLAP_FILES:
+    if call.base in FILES:
         return f"started_file(*request, {bytes_started(call)});"
-    if call.base in plan.OVERLAP_COLLECTIVE_FILES:
+    if call.base in COLLECTIVE_FILES:
         return "started_collective_file(*request);"
-    if call.base not in plan.OVERLAP_COLLECTIVES and not made:
+    if call.base not in COLLECTIVES and not made:
         return ""
     if "op" in [p[1] for p in call.parameters]:
         return f"{verb}_reduction(*request, op, {collective_bytes(call)});"
     return f"{verb}_collective(*request, {collective_bytes(call)});"
 
 
-COMPLETED = {
-    "Wait": "completing.all();",
-    "Waitall": "completing.all();",
-    "Test": "if (*flag) completing.all();",
-    "Testall": "if (*flag) completing.all();",
-    "Waitany": "completing.one(*index);",
-    "Testany": "if (*flag) completing.one(*index);",
-    "Waitsome": "completing.some(*outcount, array_of_indices);",
-    "Testsome": "completing.some(*outcount, array_of_indices);",
-}
-
-
 def is_watched_start(call):
     """Overlap must see it wherever the program makes it, also while nothing is under way."""
-    others = {*plan.OVERLAP_STARTS, *plan.OVERLAP_WINDOWS, *plan.OVERLAP_FREES}
-    others |= {"Win_free", "Request_free", *plan.OVERLAP_TASKS}
+    others = {*STARTS, *WINDOWS, *FREES}
+    others |= {"Win_free", "Request_free", *TASKS}
     return bool(noted_for_overlap(call)) or call.base in others
 
 
 def is_concerned(call):
     """C++ that says, where overlap watches, whether there may be anything to do for this call; "" if always."""
-    if call.base in plan.OVERLAP_MESSAGES and bytes_started(call):
+    if call.base in MESSAGES and bytes_started(call):
         # A small one while nothing is under way is what it is without overlap.
         return f" && overlap_thread::concerned({bytes_started(call)})"
     return ""
@@ -107,7 +166,7 @@ def postponed(call, now):
     # A call has a second count where the first is that of what it sends.
     other = count == "sendcount"
     members = [
-        f".function = {plan.OVERLAP_POSTPONED.index(call.base) + 1}",
+        f".function = {POSTPONED.index(call.base) + 1}",
         ".comm = handle_bits(comm)",
         f".peer = {peer}",
         f".datatype = handle_bits({datatype})",
@@ -131,13 +190,13 @@ def watched(call, is_short):
     """C++ of the call while overlap watches: it says that it is inside, and what it starts or ends."""
     name = short(call.name)
     begin, end = "", ""
-    if call.base in COMPLETED:
+    if call.base in COMPLETIONS:
         requests = call.row.completes or "1, request"
         begin = (
             f"  overlap_thread::Completing completing({requests}, {str('Wait' in name).lower()});"
         )
-        end = COMPLETED[call.base]
-    elif call.base in plan.OVERLAP_STARTS:
+        end = COMPLETIONS[call.base].format("completing")
+    elif call.base in STARTS:
         count = "1, request" if call.base == "Start" else "count, array_of_requests"
         end = f"overlap_thread::started_persistent({count});"
     elif noted_for_overlap(call):
@@ -145,21 +204,21 @@ def watched(call, is_short):
     elif call.base == "Request_free":
         begin = "  const MPI_Request freed = request ? *request : MPI_REQUEST_NULL;"
         end = "overlap_thread::freed_request(freed);"
-    elif call.base in plan.OVERLAP_WINDOWS:
+    elif call.base in WINDOWS:
         end = "overlap_thread::exposed_window(*win);"
     elif call.base == "Win_free":
         begin = "  const MPI_Win freed = win ? *win : MPI_WIN_NULL;"
         end = "overlap_thread::freed_window(freed);"
-    elif call.base in plan.OVERLAP_TASKS:
+    elif call.base in TASKS:
         end = "overlap_thread::started_task();"
-    elif call.base in plan.OVERLAP_FREES:
-        end = f"overlap_thread::freed_object({plan.OVERLAP_FREES[call.base]});"
+    elif call.base in FREES:
+        end = f"overlap_thread::freed_object({FREES[call.base]});"
     bare = f"{'bare' if is_short else 'same'}_{name}({call.arguments})"
     cold = "" if is_short else ", gnu::cold"
     lines = [f"[[gnu::noinline{cold}]] static {call.returns} watched_{name}({call.declaration}) {{"]
     if is_short:
         lines.append(f"  if (!overlap_thread::from_outside()) return {bare};")
-    can_wait = call.base in plan.OVERLAP_POSTPONED
+    can_wait = call.base in POSTPONED
     # A receive may pass what is to be sent.
     passes = can_wait or call.base in ("Irecv", "Imrecv")
     lines.append(f"  const overlap_thread::Inside{'ToStart' if passes else ''} inside;")
@@ -180,7 +239,7 @@ def sends_batches(call):
     other; nothing for starts, after which the program waits, and for one-sided operations. A call that
     completes a window's operations sends their batches itself, whatever else waits."""
     starts = noted_for_overlap(call) and not call.base.startswith("File_")
-    starts = starts or call.base in plan.OVERLAP_STARTS
+    starts = starts or call.base in STARTS
     on_window = any(kind == "WINDOW" for _, _, kind, _ in call.parameters)
     if starts or (on_window and not call.base.startswith("Win_")):
         return []
@@ -190,11 +249,12 @@ def sends_batches(call):
     )
     blocks = str(not at_once).lower()
     if call.base in ("Wait", "Waitall"):
-        blocks = f"!requests::all_served({call.row.completes or '1, request'})"
+        served = f"requests::all_served({call.row.completes or '1, request'})"
+        return [f"  if (HOB_UNLIKELY(batched::any())) batched::before_wait({served});"]
     return [f"  if (HOB_UNLIKELY(batched::any())) batched::before_call({blocks});"]
 
 
-def guarded(call, body, is_short=False, at_rest="", awake=()):
+def definition(call, body, is_short=False, at_rest="", awake=()):
     """The definition of a call with `body`, and what overlap needs of it. A short one is there twice: what
     overlap watches takes no longer way than its exclusion. Where `at_rest` holds, C++, it is the library's alone; then
     comes `awake`, which only goes on elsewhere; all else is a function of its own, so that no registers are saved before."""
@@ -247,3 +307,27 @@ def guarded(call, body, is_short=False, at_rest="", awake=()):
             "}",
         ]
     return lines
+
+
+def large(call):
+    """C++, of a call that is concerned: whether what it starts may be worth looking after."""
+    return [f"overlap_thread::may_be_large({bytes_started(call)})"] if is_concerned(call) else []
+
+
+def elsewhere(call):
+    batches = ["batched::any()"] if sends_batches(call) else []
+    return ["overlap_thread::announces_calls()", *large(call), *batches]
+
+
+def at_rest(call):
+    tests = [f"!{test}" for test in large(call)]
+    return None if is_watched_start(call) and not tests else tests
+
+
+def around(call):
+    row = call.row
+    if row.polls:
+        return ["  advance_polling();"], []
+    if row.local or row.patient or plan.is_start(call.parameters):
+        return [], []
+    return [f"  const Blocking{'Window' if row.only_tracked else 'Unknown'} blocking;"], []
