@@ -43,7 +43,8 @@ class Blocking {
   std::atomic<int>* calls_;
 };
 
-/// In what wrappers have for programs with several threads: one that has blocked before has a count.
+/// In what wrappers have for programs with several threads: one that has blocked before has a
+/// count.
 class BlockingThread {
  public:
   BlockingThread() : calls_(helper::own_calls) {
