@@ -289,6 +289,7 @@ class CachedGets final : private RequestedGets::Owner,
   gets::WaitMeter* waits_ = nullptr;
   std::uint32_t logged_ = 0;  ///< skip reasons, as bits, that were logged
   GetStats stats_;
+  UsesAcquires uses_acquires_;
 
   GetIssuer issuer_;
   WriteReports reports_;
