@@ -67,9 +67,9 @@ bool Judge::is_skipped(std::uint64_t phase) const {
   return (scramble(scramble(seed_) + phase) & (alone_one_in_.now() - 1)) == 0;
 }
 
-bool Judge::begin() {
+bool Judge::begin(bool may_help) {
   ++begun_;
-  helps_ = always_ || (!resting() && !is_skipped(begun_));
+  helps_ = always_ || (may_help && !resting() && !is_skipped(begun_));
   return helps_;
 }
 

@@ -31,8 +31,8 @@ class Judge {
   /// `always`: help in every phase, and measure nothing. `seed`: the same on all ranks.
   Judge(bool always, std::uint64_t seed);
 
-  /// A phase begins. Whether the helper is to help in it.
-  bool begin();
+  /// A phase begins. Whether the helper is to help in it; `may_help`: else it cannot pay now.
+  bool begin(bool may_help = true);
 
   /// It has ended. Phases that left no time to compute say nothing and are not counted.
   void end(const Phase& phase);

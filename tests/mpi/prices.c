@@ -53,6 +53,9 @@ static void irecv(void) { MPI_Irecv(&there, 8, MPI_BYTE, me, 1, world, &requests
 static void isend(void) { MPI_Isend(&here, 8, MPI_BYTE, me, 1, world, &requests[1]); }
 static void send(void) { MPI_Send(&here, 8, MPI_BYTE, me, 1, world); }
 static void receive(void) { MPI_Recv(&there, 8, MPI_BYTE, me, 1, world, MPI_STATUS_IGNORE); }
+static void send_and_receive(void) {
+  MPI_Sendrecv(&here, 8, MPI_BYTE, me, 3, &there, 8, MPI_BYTE, me, 3, world, MPI_STATUS_IGNORE);
+}
 static void start_pending(void) {
   MPI_Irecv(&buffers[2], 8, MPI_BYTE, me, 2, world, &requests[2]);
   requests[3] = MPI_REQUEST_NULL;
@@ -191,6 +194,7 @@ static const Operation messages[] = {
     {"Irecv", nothing, irecv, isend_and_wait, 0},
     {"Send", irecv, send, wait_receive, 0},
     {"Recv", isend, receive, wait_send, 0},
+    {"Sendrecv", nothing, send_and_receive, nothing, 0},
     {"Wait", irecv_and_send, wait_receive, nothing, 0},
     {"Waitall of 4", start_four, wait_four, nothing, 0},
     {"Test, complete", irecv_and_send, test, wait_receive, 0}, /* it may not be, now and then */

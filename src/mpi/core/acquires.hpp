@@ -30,6 +30,25 @@ inline void note_acquire(const char* call) {
   if (!ignores_acquires()) count_acquire(call);
 }
 
+/// What depends on the count, from now on until its end. In a program with several threads it is
+/// one of the parts that track: such a program is not at rest (wrapper.hpp, threads_at_rest).
+class UsesAcquires {
+ public:
+  UsesAcquires() {
+    acquires.users.fetch_add(1, std::memory_order_relaxed);
+    if (tracks_) begin_tracking();
+  }
+  ~UsesAcquires() {
+    acquires.users.fetch_sub(1, std::memory_order_relaxed);
+    if (tracks_) end_tracking();
+  }
+  UsesAcquires(const UsesAcquires&) = delete;
+  UsesAcquires& operator=(const UsesAcquires&) = delete;
+
+ private:
+  const bool tracks_ = many_threads;
+};
+
 /// Around a call from which the process may learn: an exception that an error handler of the
 /// program's throws through it may leave behind operations that are complete.
 struct AcquireIfUnwound {

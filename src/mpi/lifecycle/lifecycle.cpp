@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/launch.hpp"
 #include "base/log.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/end_job.hpp"
 #include "mpi/core/node.hpp"
@@ -231,6 +232,13 @@ static void look_at_nodes() {
   process.crowded = processors > 0 && here > processors;
 }
 
+/// The program's threads may be inside MPI together (pmpi/state.hpp, Concerns).
+static void expect_them_together() {
+  track_for_good();
+  const bool alone = !tracing && !program_world.is_smaller && ignores_acquires();
+  concerns.threads_alone.store(alone, std::memory_order_relaxed);
+}
+
 void start(int thread_level, bool world, bool any_thread) {
   Context& process = context();
   char host[256] = {};
@@ -277,14 +285,17 @@ void start(int thread_level, bool world, bool any_thread) {
   at(&Part::serve);
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
-  if (many_threads || tracing || program_world.is_smaller) track_for_good();
+  if (many_threads)
+    expect_them_together();
+  else if (tracing || program_world.is_smaller)
+    track_for_good();
 }
 
 void expect_threads() {
   if (many_threads) return;
   backwards_at(&Part::expect_threads);
   many_threads = true;
-  if (active) track_for_good();
+  if (active) expect_them_together();
 }
 
 void finish() {
@@ -293,6 +304,7 @@ void finish() {
   at(&Part::finish);
   correct_clock();
   if (active) write_reports();
+  concerns.threads_alone.store(false, std::memory_order_relaxed);
   active = false;
   if (process.comm != MPI_COMM_NULL) real::Comm_free(&process.comm);
   backwards_at(&Part::end);

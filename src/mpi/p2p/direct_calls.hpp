@@ -12,9 +12,10 @@
 
 namespace hob::mpi::p2p {
 
-/// Of a call that follows; true: it begins now, and a DirectCall ends it.
+/// Of a call that follows; true: it begins now, and a DirectCall ends it. One that blocks, and a
+/// probe, only while nothing is under way.
 inline bool receives_directly(MPI_Count count, int source, MPI_Comm comm) {
-  return own_direct && count < FastPath::kLong && source != MPI_PROC_NULL && nothing_under_way() &&
+  return own_direct && count < FastPath::kLong && source != MPI_PROC_NULL &&
          own_direct->begin_blocking(handle_bits(comm));
 }
 inline bool starts_directly(MPI_Count count, int source, MPI_Comm comm) {
@@ -22,7 +23,7 @@ inline bool starts_directly(MPI_Count count, int source, MPI_Comm comm) {
          own_direct->begin_nonblocking(handle_bits(comm));
 }
 inline bool probes_directly(MPI_Comm comm) {
-  return own_direct && nothing_under_way() && own_direct->begin_probe(handle_bits(comm));
+  return own_direct && own_direct->begin_probe(handle_bits(comm));
 }
 
 /// Ends it, also where an exception of the program's error handler does.

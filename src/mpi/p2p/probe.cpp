@@ -58,9 +58,14 @@ int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MP
 bool simply_native(MPI_Comm comm) {
   if (many_threads || blocking_needs_care()) return false;
   const std::lock_guard guard(gate);
-  const Channel* channel = channel_of(comm);
-  return !channel || (channel->umq_length == 0 && channel->blocking_goes_native() &&
-                      (channel->native_only || !channel->timer.due()));
+  settle_fast_path();
+  Channel* channel = channel_of(comm);
+  if (!channel) return true;
+  if (channel->umq_length != 0 || !channel->blocking_goes_native() ||
+      (!channel->native_only && channel->timer.due()))
+    return false;
+  grant_fast_path(*channel);
+  return true;
 }
 
 int probe(const Wanted& wanted, MPI_Status* status) {

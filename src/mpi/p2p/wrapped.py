@@ -1,6 +1,6 @@
 """What the wrappers have for messages."""
 
-from calls import library_call
+from calls import library_call, still_asked
 from plan import CALLS
 
 HEADERS = "mpi/p2p/direct_calls.hpp mpi/p2p/p2p.hpp"
@@ -20,14 +20,17 @@ for name, count in (("Sendrecv", "recvcount"), ("Sendrecv_replace", "count")):
     CALLS.add(
         name,
         "hook patient",
-        among_threads=f"!compares_incoming() && p2p::receives_directly({count}, source, comm)",
+        untracked="p2p::fast_path.exchange(comm)",
+        among_threads="!compares_incoming() && nothing_under_way() && "
+        f"p2p::receives_directly({count}, source, comm)",
     )
 CALLS.add(
     "Recv",
     "hook patient",
     untracked="p2p::fast_path.receive(count, source, comm)",
     reentrant=queued(f"receive({RECEIVE}, status)"),
-    among_threads="!compares_incoming() && p2p::receives_directly(count, source, comm)",
+    among_threads="!compares_incoming() && nothing_under_way() && "
+    "p2p::receives_directly(count, source, comm)",
 )
 CALLS.add(
     "Irecv",
@@ -43,7 +46,7 @@ CALLS.add(
     "hook patient checked",
     untracked="p2p::fast_path.probe(comm)",
     reentrant=queued("test_probe({source, tag, comm}, flag, status)"),
-    among_threads="p2p::probes_directly(comm)",
+    among_threads="nothing_under_way() && p2p::probes_directly(comm)",
 )
 CALLS.add(
     "Mprobe",
@@ -68,17 +71,17 @@ CALLS.add("Mrecv Imrecv", "wide")
 for name in ("Isend", "Issend", "Irsend", "Ibsend"):
     CALLS.add(
         name,
-        "" if name == "Ibsend" else "wide",
+        "simple" if name == "Ibsend" else "simple wide",
         untracked="",
         native_if="nothing_under_way()",
         among_threads="nothing_under_way()",
     )
 
 
-def among_threads(call, acquire):
-    test = call.row.among_threads
-    if not test:
+def among_threads(call, acquire, is_at_rest):
+    if not call.row.among_threads:
         return None
+    test = still_asked(call.row.among_threads, is_at_rest)
     before = ["const p2p::DirectCall direct_call;"] if "p2p::" in test else []
     if not call.base.startswith("I"):
         before.append("const BlockingThread blocking;")

@@ -67,6 +67,10 @@ struct alignas(std::uint64_t) Concerns {
   /// Something is under way that the overlap thread may advance: it may enter the library, and
   /// every call of the program's says when it does. Written inside `presence`.
   std::atomic<bool> calls_announced{false};
+  /// Hob serves a program whose threads may be inside MPI together, which is one of the parts
+  /// above, and neither traces it nor shows it a smaller world: nothing else is to be asked.
+  /// Whatever uses the count of acquires is a part of its own.
+  std::atomic<bool> threads_alone{false};
 };
 inline constinit Concerns concerns;
 

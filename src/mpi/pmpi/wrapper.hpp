@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "mpi/pmpi/mpi.hpp"
@@ -29,12 +30,25 @@ inline void track_for_good() {
 }
 
 inline bool tracking_off() { return concerns.parts_tracking.load(std::memory_order_relaxed) == 0; }
-/// Nothing of Hob's concerns a call that says nothing else: tracking is off, and no call is
-/// announced.
-inline bool at_rest() {
+/// All of `concerns` at once.
+inline std::uint64_t all_concerns() {
   using Word [[gnu::may_alias]] = std::uint64_t;
   static_assert(sizeof(Concerns) == sizeof(Word));
-  return __atomic_load_n(reinterpret_cast<const Word*>(&concerns), __ATOMIC_RELAXED) == 0;
+  return __atomic_load_n(reinterpret_cast<const Word*>(&concerns), __ATOMIC_RELAXED);
+}
+/// Nothing of Hob's concerns a call that says nothing else: tracking is off, and no call is
+/// announced.
+inline bool at_rest(std::uint64_t all) { return all == 0; }
+/// The same in a program with several threads: nothing is under way or waits, no call is announced,
+/// and nothing depends on the count of acquires. In functions of the program's that the library
+/// calls, too, as at_rest().
+inline bool threads_at_rest(std::uint64_t all) {
+  struct Values {
+    std::int32_t parts_tracking = 1;
+    bool calls_announced = false, threads_alone = true;
+    bool rest[2] = {};
+  };
+  return all == std::bit_cast<std::uint64_t>(Values{});
 }
 inline bool untracked() { return tracking_off() || pass_through(); }
 

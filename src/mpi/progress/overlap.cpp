@@ -117,7 +117,7 @@ void begin_phase() {
   own.in_phase = true;
   own.all_complete = false;
   own.phase_start = ticks();
-  own.helps = !own.only_watches && own.judge.begin();
+  own.helps = !own.only_watches && own.judge.begin(own.attention.may_help());
   own.outside = own.waited = own.unused = 0;
   own.useful_before = worker::work().useful;
   notify_worker();
@@ -260,11 +260,12 @@ bool large(std::int64_t count, MPI_Datatype datatype) {
     // In another thread it may have been freed, and be another one by now: a wrong size means no
     // more than help for a small message, or none for a large one.
     known.datatype = datatype;
+    int bytes = 0;
     // MPI_UNDEFINED: more than an int can say.
-    if (real::Type_size(datatype, &known.bytes) != MPI_SUCCESS || known.bytes < 0)
-      known.bytes = INT_MAX;
+    if (real::Type_size(datatype, &bytes) != MPI_SUCCESS || bytes < 0) bytes = INT_MAX;
+    known.large_count = bytes == 0 ? INT64_MAX : (watched.large_bytes + bytes - 1) / bytes;
   }
-  return count * known.bytes >= watched.large_bytes;
+  return count >= known.large_count;
 }
 
 /// The same of a collective operation.

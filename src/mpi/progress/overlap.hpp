@@ -117,7 +117,7 @@ inline bool from_outside() { return depth == 0 && !inside(); }
 /// library: a wrong datatype is to fail in the program's call.
 inline bool may_be_large(std::int64_t count, MPI_Datatype datatype) {
   const KnownSize& known = own_state.known_size;
-  return datatype != known.datatype || count * known.bytes >= watched.large_bytes;
+  return datatype != known.datatype || count >= known.large_count;
 }
 
 /// For wrappers of calls that start a message: whether there is anything to say. A small one while

@@ -30,23 +30,36 @@ inline bool blocking_needs_care() {
 }
 
 /// Around a call that blocks inside the MPI library: where there is a helper, it works meanwhile.
-/// `kOften`: where it is called, there mostly is one.
-template <auto kEnter, bool kOften>
-class BlockingIn {
+class Blocking {
  public:
-  BlockingIn() : calls_(own_progress.has_helper ? kEnter() : nullptr) {}
-  ~BlockingIn() {
-    if (kOften ? calls_ != nullptr : HOB_UNLIKELY(calls_ != nullptr)) helper::leave(*calls_);
+  Blocking() : calls_(own_progress.has_helper ? helper::enter() : nullptr) {}
+  ~Blocking() {
+    if (HOB_UNLIKELY(calls_ != nullptr)) helper::leave(*calls_);
   }
-  BlockingIn(const BlockingIn&) = delete;
-  BlockingIn& operator=(const BlockingIn&) = delete;
+  Blocking(const Blocking&) = delete;
+  Blocking& operator=(const Blocking&) = delete;
 
  private:
   std::atomic<int>* calls_;
 };
-using Blocking = BlockingIn<helper::enter, false>;
-/// In what wrappers have for programs with several threads.
-using BlockingThread = BlockingIn<helper::enter_here, true>;
+
+/// In what wrappers have for programs with several threads: one that has blocked before has a
+/// count.
+class BlockingThread {
+ public:
+  BlockingThread() : calls_(helper::own_calls) {
+    if (HOB_LIKELY(calls_ != nullptr) || HOB_UNLIKELY(own_progress.has_helper))
+      calls_ = helper::enter_here();
+  }
+  ~BlockingThread() {
+    if (calls_ != nullptr) helper::leave(*calls_);
+  }
+  BlockingThread(const BlockingThread&) = delete;
+  BlockingThread& operator=(const BlockingThread&) = delete;
+
+ private:
+  std::atomic<int>* calls_;
+};
 
 /// Around a call that blocks in any way but the ones that Hob can take apart: where nothing else
 /// helps, what is under way goes to the library first.

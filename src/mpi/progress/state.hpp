@@ -58,7 +58,7 @@ namespace overlap_thread {
 /// The datatype of this thread's last large or small message: most have that of the one before.
 struct KnownSize {
   MPI_Datatype datatype{};
-  int bytes = 0;  ///< INT_MAX: more, or not known
+  std::int64_t large_count = 0;  ///< so many elements are worth looking after, and more
 };
 /// What overlap keeps of a thread of the program's.
 struct OwnState {

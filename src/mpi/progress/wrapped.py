@@ -300,6 +300,7 @@ def definition(call, body, is_short=False, at_rest="", awake=()):
     if at_rest:
         lines += [
             f"{exported}({call.declaration}) {{",
+            "  const std::uint64_t hob_concerns = all_concerns();",
             f"  if (HOB_LIKELY({at_rest})) return {call.native};",
             *awake,
             f"  return busy_{name}({call.arguments});",

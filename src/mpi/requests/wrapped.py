@@ -2,7 +2,7 @@
 
 import re
 
-from calls import COMPLETIONS, FAILED, library_call, short
+from calls import COMPLETIONS, FAILED, library_call, short, still_asked
 from plan import CALLS
 
 HEADERS = """
@@ -115,13 +115,14 @@ def helpers(call, acquire):
     ]
 
 
-def among_threads(call, _acquire):
+def among_threads(call, _acquire, is_at_rest):
     row = call.row
     if not row.completes or row.untracked is None:
         return None
     before = [] if polled(call) else ["const BlockingThread blocking;"]
+    test = still_asked(f"{row.untracked} && requests::nothing_shown()", is_at_rest)
     return [
-        f"  if (HOB_LIKELY({row.untracked} && requests::nothing_shown())) {{",
+        f"  if (HOB_LIKELY({test})) {{",
         *library_call(call, before, acquire=f'note_acquire("{call.name}");'),
         f"  if (requests::all_prebuilt({row.completes})) return {call.native};",
     ]

@@ -52,9 +52,8 @@ inline std::size_t slot_of(MPI_Win window) { return handle_hash(handle_bits(wind
   return true;
 }
 
-/// The same of a get.
+/// The same of a get, where no incoming buffer is compared.
 [[gnu::always_inline]] inline bool counted_get(MPI_Win window, int target, bool request) {
-  if (compares_incoming()) return false;
   const std::size_t slot = slot_of(window);
   const Open open = open_for(slot, window);
   if (open == Open::none) return false;
@@ -119,13 +118,12 @@ void note_request(MPI_Request request, const Place& place);
 }
 
 /// Whether the library alone may serve a call that waits for operations to `target` (kAll: to all
-/// targets).
+/// targets), while nothing is under way.
 inline constexpr int kAll = -1;
 [[gnu::always_inline]] inline bool may_complete(MPI_Win window, std::size_t slot, int target) {
   return is_open(slot, window) &&
          (target == kAll ||
-          (target >= 0 && target < slots[slot].size.load(std::memory_order_relaxed))) &&
-         parts_under_way.load(std::memory_order_relaxed) == 0;
+          (target >= 0 && target < slots[slot].size.load(std::memory_order_relaxed)));
 }
 /// The same where nothing is learned from its end, and it is none of the few that are timed.
 [[gnu::always_inline]] inline bool completes(MPI_Win window, int target) {
@@ -136,7 +134,7 @@ inline constexpr int kAll = -1;
 /// Where it may bring results of atomics: their targets; null otherwise.
 inline Outstanding* completes_results(MPI_Win window, int target) {
   const std::size_t slot = slot_of(window);
-  if (!may_complete(window, slot, target)) return nullptr;
+  if (!may_complete(window, slot, target) || !nothing_under_way()) return nullptr;
   Outstanding* const results = slots[slot].results.load(std::memory_order_relaxed);
   return results->none() ? nullptr : results;
 }

@@ -4,7 +4,7 @@ import re
 import sys
 
 import plan
-from calls import has_parameter, library_call
+from calls import has_parameter, library_call, still_asked
 from plan import CALLS
 
 HEADERS = """
@@ -165,22 +165,22 @@ def direct(call):
     counted = COUNTED.get(call.base)
     request = str(has_parameter(call, "request")).lower()
     if counted == "gets":
-        return f"direct::counted_get(win, target_rank, {request})"
+        return f"!compares_incoming() && direct::counted_get(win, target_rank, {request})"
     if counted in ("puts", "accumulates"):
         return f"direct::counted(win, direct::k{counted.capitalize()}, {request})"
     if call.base in TIMED.split():
-        return f"direct::completes(win, {awaited(call)})"
+        return f"nothing_under_way() && direct::completes(win, {awaited(call)})"
     return ""
 
 
 MADE_REQUEST = "direct::made_request(hob_result, request, {win, target_rank, target_disp});"
 
 
-def among_threads(call, _acquire):
-    test = direct(call)
-    if not test:
+def among_threads(call, _acquire, is_at_rest):
+    if not direct(call):
         return None
-    if not has_parameter(call, "request"):
+    test = still_asked(direct(call), is_at_rest)
+    if is_at_rest or not has_parameter(call, "request"):
         return [f"  if (HOB_LIKELY({test})) return {call.native};"]
     return [
         f"  if (HOB_LIKELY({test})) {{",

@@ -178,6 +178,37 @@ TEST_F(LargeGets, WhosePlacesComeBackAreLookedUpAgain) {
   EXPECT_LT(fake::calls("Get"), 40u);
 }
 
+/// The same beside a record.
+class RecordedLargeGets : public LargeGets {
+ protected:
+  static constexpr int kWords = 1 << 14;  // 64 KiB
+
+  void SetUp() override {
+    context().settings.recall = "auto";
+    LargeGets::SetUp();
+  }
+  void TearDown() override {
+    LargeGets::TearDown();
+    context().settings.recall = "off";
+  }
+  void get(int place, std::vector<int>& into) {
+    MPI_Get(into.data(), kWords, MPI_INT, 1, place * kPlaceWords, kWords, MPI_INT, win_);
+  }
+};
+
+/// Of gets that wait for others' bytes, recalling spares nothing.
+TEST_F(RecordedLargeGets, OfABurstAreLeftToTheLibrary) {
+  std::vector<int> into(kWords);
+  for (int round = 0; round < 4; ++round) {
+    for (int burst = 0; burst < 16; ++burst) {
+      for (int i = 0; i < 18; ++i) get(4 * ((burst * 18 + i) * 37 % 299), into);
+      MPI_Win_flush(1, win_);
+    }
+    MPI_Win_sync(win_);
+  }
+  EXPECT_GT(left(), 100u);
+}
+
 /// While there is one, all ranks are on one node, and each get is as cheap as a hit, of which one
 /// takes `hit` ticks.
 class NearJob {

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   setenv("HOB_POLL_MS", "1000000", 1);
   setenv("HOB_POLL_HITS", "1000000", 1);
   setenv("HOB_CACHE_VALIDATE", "off", 1);  // the others say nothing but what this process does
+  setenv("HOB_RECALL", "off", 1);          // what is recalled, and when, depends on measured times
   MPI_Init(nullptr, nullptr);
   // Progress between hits makes one request and keeps it; when it is first due depends on the time.
   hob::mpi::requests::drive_progress();

@@ -200,6 +200,22 @@ TEST_F(Matching, AMatchedProbeTellsOfAMessageInTheUmqAndTakesIt) {
   EXPECT_EQ(later, 90);
 }
 
+TEST_F(Matching, ACallThatSendsTooGoesToTheLibraryUnseenWhileNothingWaitsHere) {
+  EXPECT_FALSE(simply_native(comm_)) << "with match = always";
+  takeover().mode = Takeover::Mode::automatic;
+  EXPECT_TRUE(simply_native(comm_));
+  EXPECT_TRUE(fast_path.exchange(comm_));
+  EXPECT_FALSE(fast_path.exchange(MPI_COMM_WORLD));
+  takeover().mode = Takeover::Mode::always;
+  int value = 0;
+  MPI_Request request = start(&value, 1, 5);
+  EXPECT_FALSE(fast_path.exchange(comm_)) << "its message could be drawn";
+  EXPECT_FALSE(simply_native(comm_));
+  arrive(1, 5, 42);
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(value, 42);
+}
+
 TEST_F(Matching, AnErrorOfTheLibraryIsTheReceives) {
   int value = 0;
   MPI_Request request = start(&value, 1, 5);
@@ -301,10 +317,12 @@ TEST_F(Matching, AThreadBesideTheProgramCallsNoFunctionsOfIt) {
 }
 
 /// With several threads and match = auto: from the third receive that waits on, they are taken
-/// over.
-class ReceivesOfThreads : public testing::Test {
+/// over. With `true`, nothing else of Hob's has anything to do (pmpi/wrapper.hpp, threads_at_rest).
+class ReceivesOfThreads : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
+    tracking_ = concerns.parts_tracking.exchange(GetParam() ? 1 : 2);
+    concerns.threads_alone = true;
     mode_ = takeover().mode;
     takeover().mode = Takeover::Mode::automatic;
     takeover().user_threshold = 2;
@@ -324,6 +342,8 @@ class ReceivesOfThreads : public testing::Test {
     overlap_thread::own_state.slot = nullptr;  // a program has many threads for good
     takeover().mode = mode_;
     takeover().user_threshold = 0;
+    concerns.threads_alone = false;
+    concerns.parts_tracking = tracking_;
   }
 
   int receive(int tag) {
@@ -360,9 +380,11 @@ class ReceivesOfThreads : public testing::Test {
   std::vector<int> values_ = std::vector<int>(64);
   std::vector<MPI_Request> requests_;
   Takeover::Mode mode_{};
+  int tracking_ = 0;
 };
+INSTANTIATE_TEST_SUITE_P(All, ReceivesOfThreads, testing::Bool());
 
-TEST_F(ReceivesOfThreads, GoStraightToTheLibraryAndAreCounted) {
+TEST_P(ReceivesOfThreads, GoStraightToTheLibraryAndAreCounted) {
   receive_first();
   EXPECT_EQ(fake::calls("Recv"), 0u);
   for (int i = 0; i < 20; ++i) {
@@ -377,7 +399,7 @@ TEST_F(ReceivesOfThreads, GoStraightToTheLibraryAndAreCounted) {
 }
 
 // Its message would be drawn before the library has its receive, and it would wait for ever.
-TEST_F(ReceivesOfThreads, NothingIsDequeuedWhileAThreadMayBeAboutToReceive) {
+TEST_P(ReceivesOfThreads, NothingIsDequeuedWhileAThreadMayBeAboutToReceive) {
   receive_first();
   arrive(5, 42);
   fake::during("Recv", [&] {
@@ -392,7 +414,7 @@ TEST_F(ReceivesOfThreads, NothingIsDequeuedWhileAThreadMayBeAboutToReceive) {
   complete();
 }
 
-TEST_F(ReceivesOfThreads, NoneGoesThereByItselfWhileMessagesAreDequeued) {
+TEST_P(ReceivesOfThreads, NoneGoesThereByItselfWhileMessagesAreDequeued) {
   receive_first();
   for (int i = 0; i < 3; ++i) start();
   EXPECT_EQ(matcher().active.size(), 1u);
@@ -407,7 +429,18 @@ TEST_F(ReceivesOfThreads, NoneGoesThereByItselfWhileMessagesAreDequeued) {
   EXPECT_EQ(fake::calls("Recv"), 1u);
 }
 
-TEST_F(ReceivesOfThreads, AProbeGoesThereToo) {
+/// From a function of the program's that the library calls, a receive is the library's, whatever
+/// Hob has granted.
+TEST_P(ReceivesOfThreads, OneFromWithinTheLibraryIsTheLibrarysAlone) {
+  arrive(5, 42);
+  depth += kCall;
+  EXPECT_EQ(receive(5), 42);
+  depth -= kCall;
+  EXPECT_EQ(fake::calls("Recv"), 1u);
+  EXPECT_EQ(fake::calls("Irecv"), 0u);
+}
+
+TEST_P(ReceivesOfThreads, AProbeGoesThereToo) {
   receive_first();
   arrive(5, 42);
   int flag = 0;
@@ -417,7 +450,7 @@ TEST_F(ReceivesOfThreads, AProbeGoesThereToo) {
   EXPECT_EQ(receive(5), 42);
 }
 
-TEST_F(ReceivesOfThreads, AnotherCommunicatorOfTheSameHandleBeginsAnew) {
+TEST_P(ReceivesOfThreads, AnotherCommunicatorOfTheSameHandleBeginsAnew) {
   receive_first();
   EXPECT_TRUE(own_direct->has_grant());
   MPI_Comm_free(&comm_);

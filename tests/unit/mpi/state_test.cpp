@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "fake_mpi.hpp"
+#include "mpi/core/acquires.hpp"
 #include "mpi/p2p/state.hpp"
+#include "mpi/pmpi/wrapper.hpp"
 #include "mpi/progress/state.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/state.hpp"
@@ -89,9 +91,30 @@ TEST_F(GlueTwice, EachKnowsItsOwnRequests) {
   EXPECT_FALSE(other_->requests.vain_polls.are(1, &handle));
 }
 
+TEST(Threads, AreAtRestWhileNothingElseHasAnythingToDo) {
+  const int before = concerns.parts_tracking.exchange(1);
+  many_threads = true;
+  EXPECT_FALSE(threads_at_rest(all_concerns())) << "before MPI has started";
+  concerns.threads_alone = true;
+  EXPECT_TRUE(threads_at_rest(all_concerns()));
+  EXPECT_FALSE(at_rest(all_concerns()));
+  {
+    const UsesAcquires window;
+    EXPECT_FALSE(threads_at_rest(all_concerns())) << "what waits show is to be noted";
+  }
+  EXPECT_TRUE(threads_at_rest(all_concerns()));
+  concerns.calls_announced = true;
+  EXPECT_FALSE(threads_at_rest(all_concerns()));
+  concerns.calls_announced = concerns.threads_alone = false;
+  concerns.parts_tracking = before;
+  many_threads = false;
+}
+
 TEST_F(GlueTwice, EachGrantsItsOwnFastPath) {
   one_->fast_path = {.comm = MPI_COMM_WORLD, .blocking = 1};
+  EXPECT_TRUE(one_->fast_path.exchange(MPI_COMM_WORLD)) << "and is not counted";
   EXPECT_TRUE(one_->fast_path.receive(1, 0, MPI_COMM_WORLD));
+  EXPECT_FALSE(one_->fast_path.exchange(MPI_COMM_WORLD)) << "one is to be timed";
   EXPECT_FALSE(one_->fast_path.receive(1, 0, MPI_COMM_WORLD));
   EXPECT_FALSE(other_->fast_path.receive(1, 0, MPI_COMM_WORLD));
 }

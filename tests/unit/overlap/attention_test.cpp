@@ -45,5 +45,20 @@ TEST(AttentionTest, OneThatLeavesTimeBringsItBack) {
   EXPECT_TRUE(attention.begins());
 }
 
+TEST(AttentionTest, HelpEndsSoonWhereNothingIsComputed) {
+  Attention attention;
+  for (int phase = 0; phase < Attention::kVainHelps; ++phase) {
+    EXPECT_TRUE(attention.may_help()) << "the first ones may be the only ones";
+    attention.ended(false);
+  }
+  EXPECT_FALSE(attention.may_help());
+  looked_at(attention, 1000);
+  EXPECT_FALSE(attention.may_help());
+  attention.ended(true);
+  EXPECT_TRUE(attention.may_help());
+  attention.ended(false);
+  EXPECT_TRUE(attention.may_help());
+}
+
 }  // namespace
 }  // namespace hob::overlap

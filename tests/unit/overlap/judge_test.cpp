@@ -31,6 +31,17 @@ TEST(Judge, HelpsWhereWaitsGetShorter) {
   EXPECT_EQ(judge.helped() + judge.alone(), 10'000u);
 }
 
+TEST(Judge, HelpsNotWhereItMayNot) {
+  Judge judge(false, 1);
+  for (int phase = 0; phase < 100; ++phase) {
+    EXPECT_FALSE(judge.begin(false));
+    judge.end({.outside_ns = 1'000'000, .waited_ns = 1000});
+  }
+  EXPECT_EQ(judge.helped(), 0u);
+  EXPECT_EQ(judge.alone(), 100u);
+  EXPECT_TRUE(Judge(true, 1).begin(false)) << "of one that always helps";
+}
+
 TEST(Judge, WhatChanceGivesIsNoSaving) {
   Judge judge(false, 4);
   Random random{7};

@@ -100,6 +100,16 @@ def seen_communicators(call):
     ]
 
 
+# What holds where threads_at_rest() does (wrapper.hpp).
+HOLDS_AT_REST = {"!compares_incoming()", "nothing_under_way()", "requests::nothing_shown()"}
+
+
+def still_asked(condition, is_at_rest):
+    """What is left of a C++ condition, of terms, where threads_at_rest() holds; or all of it."""
+    terms = condition.split(" && ")
+    return " && ".join(t for t in terms if not (is_at_rest and t in HOLDS_AT_REST)) or "true"
+
+
 def library_call(call, before, after=(), acquire=""):
     """C++ of the end of a block: the library's own call, and what comes before and after; `acquire`, C++, notes what the
     process learned by it, however it ends."""

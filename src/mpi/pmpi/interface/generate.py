@@ -94,23 +94,47 @@ def at_rest(call):
     own = row.untracked if row.at_rest is None else row.at_rest
     if own is None or None in more:
         return ""
+    first = "at_rest(hob_concerns)"
+    if row.simple:
+        first = f"({first} || threads_at_rest(hob_concerns))"
     return " && ".join(
-        ["at_rest()", *(test for tests in more for test in tests), *([own] if own else [])]
+        [first, *(test for tests in more for test in tests), *([own] if own else [])]
     )
 
 
+def alone(call, acquire, go_on):
+    """C++ of the function that is asked first in a program with several threads while it is at rest. What is not the
+    library's alone then goes on with `go_on`, C++, or, from within the library, as elsewhere. [] if there is none."""
+    served = parts.first("among_threads", call, acquire, True)
+    if not served or call.row.simple or not at_rest(call):
+        return []
+    busy = f"busy_{short(call.name)}"
+    return [
+        f"static {call.returns} {busy}({call.declaration});",
+        f"[[gnu::noinline]] static {call.returns} alone_{short(call.name)}({call.declaration}) {{",
+        *served,
+        f"  if (HOB_UNLIKELY(depth != 0)) return {busy}({call.arguments});",
+        go_on,
+        "}",
+    ]
+
+
 def awake(call, among_threads, go_on):
-    """C++ of what is most frequent where a call is not the library's alone: it goes on to Hob's own part."""
-    row = call.row
+    """C++ of what is most frequent where a call is not the library's alone: it goes on to Hob's own part, or to what the
+    library may serve in a program with several threads."""
+    row, lines = call.row, []
     elsewhere = parts.lines("elsewhere", call)
+    if among_threads and at_rest(call) and not row.simple:
+        first = " && ".join(["threads_at_rest(hob_concerns)", *parts.lines("at_rest", call)])
+        lines = [f"  if ({first}) return alone_{short(call.name)}({call.arguments});"]
     if row.only_tracked:
         test = " || ".join([*elsewhere, "tracking_off()", "pass_through()"])
-        return [f"  if (HOB_LIKELY(!({test}))) {{", *among_threads, go_on, "  }"]
+        return [*lines, f"  if (HOB_LIKELY(!({test}))) {{", *among_threads, go_on, "  }"]
     if not among_threads:
         return []
     again = parts.lines("again", call)
-    test = " || ".join([*elsewhere, "pass_through()", *([] if again else ["!many_threads"])])
-    return [f"  if (!({test})) {{", *among_threads, *again, "  }"]
+    test = " || ".join([*([] if again else ["!many_threads"]), *elsewhere, "pass_through()"])
+    return [*lines, f"  if (!({test})) {{", *among_threads, *again, "  }"]
 
 
 def pass_on(call):
@@ -198,7 +222,7 @@ def wrapper(call):
             rest = f"static {rest}"
             declared.append(f"{rest};")
         noted, acquire = parts.lines("noted", call), acquire_after(call)
-        if alone := parts.first("among_threads", call, acquire):
+        if served := parts.first("among_threads", call, acquire, False):
             threads = f"threads_{short(call.name)}"
             head = f"[[gnu::noinline]] static {call.returns} "
             among_last = go_on
@@ -211,7 +235,8 @@ def wrapper(call):
                     "}",
                 ]
                 noted = []
-            declared += [f"{head}{threads}({call.declaration}) {{", *alone, among_last, "}"]
+            declared += [f"{head}{threads}({call.declaration}) {{", *served, among_last, "}"]
+            declared += alone(call, acquire, among_last)
             among_threads = [
                 f"  if (HOB_UNLIKELY(many_threads)) return {threads}({call.arguments});"
             ]

@@ -12,8 +12,10 @@ Such a file adds the rows of the calls that it hooks to plan.CALLS, and may defi
   around(call)                   C++ before and after Hob's own part of a call: two lists
   learned(call, outputs, noted)  C++ that notes what the process may have learned, in place of `noted`; None: nothing
                                  special
-  among_threads(call, acquire)   C++ that has the library alone serve a call in a program with several threads, where it
-                                 may; `acquire`, C++, notes what it showed. None: not this part's call
+  among_threads(call, acquire, is_at_rest)
+                                 C++ that has the library alone serve a call in a program with several threads, where it
+                                 may; `acquire`, C++, notes what it showed; `is_at_rest`: threads_at_rest() holds
+                                 (wrapper.hpp). None: not this part's call
   noted(call)                    C++ that serves a call likewise, and notes something
   definition(...)                the wrapper around all this; of one part (progress/wrapped.py)
 

@@ -52,6 +52,8 @@ class Row:
     wide: bool = False
     # MPI_COMM_WORLD stays what it is, ghosts included.
     whole_world: bool = False
+    # It is the library's own, and nothing else, while a program with several threads is at rest.
+    simple: bool = False
 
     # C++. Before everything else, wherever the program makes it.
     first: str | None = None

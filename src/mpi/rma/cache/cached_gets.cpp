@@ -67,12 +67,10 @@ CachedGets::CachedGets(const WindowContext& window, Backend& backend, Outstandin
                              own_rank_, kept_, stats_}),
       requested_({*this, lock_, hot_, issuer_, backend, *cache_, targets_, under_way_, learning_,
                   kept_, progress_, stats_}) {
-  acquires.users.fetch_add(1, std::memory_order_relaxed);
   settle_own_flushes();
 }
 
 CachedGets::~CachedGets() {
-  acquires.users.fetch_sub(1, std::memory_order_relaxed);
   if (tracking_.is_on()) end_tracking();
 }
 

@@ -176,9 +176,10 @@ class CachedGets final : private RequestedGets::Owner,
   TargetState& target(int rank);
   TargetState& target_of(int rank) override { return target(rank); }
   CacheableGet cacheable(const Get& get, TargetState& t);
-  /// Whether only the cache would learn from the get: waits for requests are counted, too.
-  bool may_leave(const Get& get) const {
-    return !get.request && !sharing_.on() && !(recalls_ && recalls_->records());
+  /// Whether only the cache would learn from the get: waits for requests are counted, too, and
+  /// places are recorded, unless recalling them would spare no trip (TargetState::hides_trip()).
+  bool may_leave(const Get& get, bool hidden) const {
+    return !get.request && !sharing_.on() && (hidden || !(recalls_ && recalls_->records()));
   }
   int let_in(int target, std::unique_lock<ExclusiveSpin>& guard);
   int look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
@@ -288,6 +289,7 @@ class CachedGets final : private RequestedGets::Owner,
   gets::WaitMeter* waits_ = nullptr;
   std::uint32_t logged_ = 0;  ///< skip reasons, as bits, that were logged
   GetStats stats_;
+  UsesAcquires uses_acquires_;
 
   GetIssuer issuer_;
   WriteReports reports_;

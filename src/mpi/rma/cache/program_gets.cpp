@@ -99,9 +99,10 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     ++stats_.short_lived;
     return skipped(get, SkipReason::short_lived);
   }
-  if (HOB_UNLIKELY(learning_.leaves(get.target, static_cast<std::uint64_t>(get.disp), size,
-                                    t.hides_trip(size))) &&
-      may_leave(get) && !tracing) {
+  const bool hidden = t.hides_trip(size);
+  if (HOB_UNLIKELY(
+          learning_.leaves(get.target, static_cast<std::uint64_t>(get.disp), size, hidden)) &&
+      may_leave(get, hidden) && !tracing) {
     ++stats_.not_reused;
     t.left = true;
     return skipped(get, SkipReason::not_reused);
