@@ -120,8 +120,6 @@ void start_recall(Window& window, Mode mode, bool ghosts) {
   if (s.recall == "off" || mode != Mode::automatic || s.cache_policy == "paper" ||
       context().one_node || !may_read_unasked(window))
     return;
-  // Wrong bytes were read so (fuzz.mpich5.rma_ghosts_threads, seed 24); the cause is not known.
-  if (ghosts && many_threads) return;
   const bool indexed = !ghosts && indexed_operations_are_right(context().mpi_version);
   window.cached->recall(window.stages.carrier(), indexed, recall_room());
   all_windows.phases_recalled.store(true, std::memory_order_relaxed);

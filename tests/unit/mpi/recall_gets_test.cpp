@@ -18,8 +18,8 @@ class RecalledGets : public PlayedWindow, public RecallGets::Owner {
   static constexpr double kTripNs = 5e4;
 
   /// `ahead`: null where nothing is fetched ahead.
-  explicit RecalledGets(Ahead* ahead = nullptr)
-      : recalls_({.indexed = true, .judged = false, .longest_fetch = kMemory},
+  explicit RecalledGets(Ahead* ahead = nullptr, bool indexed = true)
+      : recalls_({.indexed = indexed, .judged = false, .longest_fetch = kMemory},
                  {*this, backend_, backend_, room_, ahead, issuer_, *cache_, units_, coherence_,
                   sharing_, tracking_, under_way_, learning_, kept_, stats_}) {}
   void SetUp() override {
@@ -67,9 +67,10 @@ class RecalledGets : public PlayedWindow, public RecallGets::Owner {
     for (std::byte& byte : backend_.memory) byte ^= std::byte{0x55};
   }
   /// Phases that read the same places. The next one begins as they did.
-  void learn() {
+  void learn(std::uint64_t first = 0) {
     for (int phase = 0; phase < 3; ++phase) {
-      for (int i = 0; i < kPlaces; ++i) expect_read(kApart * static_cast<std::uint64_t>(i));
+      expect_read(first);
+      for (int i = 1; i < kPlaces; ++i) expect_read(kApart * static_cast<std::uint64_t>(i));
       next_phase();
     }
   }
@@ -83,6 +84,23 @@ class RecalledGetsBesideBlocks : public RecalledGets {
  protected:
   RecalledGetsBesideBlocks() : RecalledGets(&ahead_) {}
 };
+
+/// Through ghosts.
+class RecalledGetsOneByOne : public RecalledGets {
+ protected:
+  RecalledGetsOneByOne() : RecalledGets(nullptr, false) {}
+};
+
+TEST_F(RecalledGetsOneByOne, AGetThatBeginsAtNoMultipleOfTheUnitIsIssuedAsTheProgramSays) {
+  learn(1);  // a datatype may begin there
+  units_.assign(PerRank(8));
+  EXPECT_FALSE(ask(1));
+  ASSERT_GT(backend_.issued.size(), 1U) << "the others are recalled";
+  EXPECT_EQ(backend_.issued.back().disp, 1);
+  for (std::size_t i = 0; i + 1 < backend_.issued.size(); ++i)
+    EXPECT_EQ(backend_.issued[i].disp % static_cast<MPI_Aint>(kApart / 8), 0);
+  flush();
+}
 
 TEST_F(RecalledGets, ThePlacesGoWithTheFirstGetAndAreHitsThen) {
   learn();

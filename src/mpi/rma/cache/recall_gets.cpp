@@ -195,8 +195,10 @@ std::optional<RecallGets::Piece> RecallGets::piece_of(int rank, Places places, c
     return std::nullopt;
   const std::uint64_t unit = unit_of(rank);
   const CacheableGet& wanted = cause.asked.wanted;
+  // A get of bytes begins at a multiple of the target's unit, which a datatype need not.
+  const bool may_go_singly = config_.indexed || wanted.key.displacement % unit == 0;
   const bool carries = !cause.requested && !cause.carried && rank == cause.asked.get.target &&
-                       !parts_.under_way.waiters_full();
+                       may_go_singly && !parts_.under_way.waiters_full();
   const CacheableGet* own = carries ? &wanted : nullptr;
   const std::uint64_t most = std::min(context().longest_get, tuning::batching::kMostBytes);
   if (own && wanted.size > most) return std::nullopt;
