@@ -34,8 +34,10 @@ struct Context {
   std::uint64_t core_waits = 0;    ///< ns that the main thread had waited for a core until then
   std::vector<std::string> notes;  ///< plain sentences for the report; only from this process
   std::mutex lock_of_notes;
-  std::string suffix;  ///< of files that this job writes; "" unless another job began it
-  int first_pid = 0;   ///< process id of its rank 0
+  std::string suffix;      ///< of files that this job writes; "" unless another job began it
+  int first_pid = 0;       ///< process id of its rank 0
+  int interim_writer = 0;  ///< of the process that writes the job's interim reports; not of its
+                           ///< children, which inherit the handler of the exit
 };
 
 /// The one context of a process. Global, since MPI calls have no argument that could carry it.

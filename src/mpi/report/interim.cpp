@@ -20,8 +20,6 @@
 namespace hob::mpi {
 namespace {
 
-pid_t writer = 0;  // not its children, which inherit the handler of the exit
-
 constexpr double kFirst = 1, kLongest = 1e6;  // s
 constexpr double kLeast = 0.01;               // s: writing takes a millisecond
 
@@ -46,19 +44,19 @@ void write_on_exit() {
 
 void begin_interim_reports() {
   if (context().rank != 0 || context().settings.json.empty()) return;
-  writer = ::getpid();
+  context().interim_writer = ::getpid();
   timed_work().act = write_interim_report;
   std::atexit(write_on_exit);
   set_next();
 }
 
 void end_interim_reports() {
-  writer = 0;
+  context().interim_writer = 0;
   timed_work().due.store(UINT64_MAX, std::memory_order_relaxed);
 }
 
 void write_last_report() {
-  if (writer == ::getpid()) write_interim_report();
+  if (context().interim_writer == ::getpid()) write_interim_report();
 }
 
 void write_interim_report() try {
