@@ -26,7 +26,7 @@ void grant_fast_path(Channel& channel) {
   Granted& granted = matching.granted;
   granted = {&channel, nonblocking,
              lone ? untimed : std::min(channel.sampler.blocking_unsampled(), untimed), lone};
-  fast_path = {channel.comm, granted.nonblocking, granted.blocking};
+  fast_path = {channel.comm, granted.nonblocking, granted.blocking, tuning::kExchangesAtOnce};
 }
 
 void settle_fast_path() {

@@ -6,6 +6,7 @@
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
+#include "mpi/report/interim.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
@@ -57,6 +58,7 @@ int test_matched_probe(const Wanted& wanted, int* flag, MPI_Message* message, MP
 
 bool simply_native(MPI_Comm comm) {
   if (many_threads || blocking_needs_care()) return false;
+  report_if_due();
   const std::lock_guard guard(gate);
   settle_fast_path();
   Channel* channel = channel_of(comm);

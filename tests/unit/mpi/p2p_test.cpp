@@ -14,6 +14,7 @@
 
 #include "fake_mpi.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/pmpi/real.hpp"
@@ -206,6 +207,11 @@ TEST_F(Matching, ACallThatSendsTooGoesToTheLibraryUnseenWhileNothingWaitsHere) {
   EXPECT_TRUE(simply_native(comm_));
   EXPECT_TRUE(fast_path.exchange(comm_));
   EXPECT_FALSE(fast_path.exchange(MPI_COMM_WORLD));
+  for (std::uint32_t i = 1; i < tuning::kExchangesAtOnce; ++i)
+    ASSERT_TRUE(fast_path.exchange(comm_)) << i;
+  EXPECT_FALSE(fast_path.exchange(comm_)) << "a report may be due";
+  EXPECT_TRUE(simply_native(comm_));
+  EXPECT_TRUE(fast_path.exchange(comm_));
   takeover().mode = Takeover::Mode::always;
   int value = 0;
   MPI_Request request = start(&value, 1, 5);
