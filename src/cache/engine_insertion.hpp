@@ -2,6 +2,8 @@
 
 // Taking in entries.
 
+#include <cstring>
+
 #include "cache/engine.hpp"
 
 namespace hob::cache {

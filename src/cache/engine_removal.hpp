@@ -2,6 +2,8 @@
 
 // Dropping entries.
 
+#include <cstring>
+
 #include "cache/engine.hpp"
 
 namespace hob::cache {

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 
 #include "mpi/core/acquires.hpp"
