@@ -40,7 +40,9 @@ struct ProcFiles {
 class BorrowedFiles {
  public:
   BorrowedFiles() : files_(spare.exchange(nullptr, std::memory_order_acquire)) {
-    if (!files_ || !files_->usable()) files_ = std::make_unique<ProcFiles>();
+    if (files_ && files_->usable()) return;
+    files_.reset();  // first: new descriptors of the same files may have the old numbers
+    files_ = std::make_unique<ProcFiles>();
   }
   ~BorrowedFiles() { files_.reset(spare.exchange(files_.release(), std::memory_order_acq_rel)); }
   BorrowedFiles(const BorrowedFiles&) = delete;

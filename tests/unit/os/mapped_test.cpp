@@ -129,10 +129,13 @@ TEST(Mapped, AChildIsToldOfItsOwnMemory) {
 TEST(Mapped, TheFilesAreOpenedAgainWhereTheProgramClosedThem) {
   Pages pages(MAP_PRIVATE);
   ASSERT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
-  for (int fd = 3; fd < 64; ++fd) ::close(fd);
-  const int others = ::memfd_create("mapped_test", 0);
-  EXPECT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary));
-  ::close(others);
+  // Their numbers may be those of other files then, or of the same ones.
+  for (const bool others : {true, false}) {
+    for (int fd = 3; fd < 64; ++fd) ::close(fd);
+    const int other = others ? ::memfd_create("mapped_test", 0) : -1;
+    EXPECT_TRUE(is_readable(pages.page(0), Pages::bytes(), Untouched::ordinary)) << others;
+    if (others) ::close(other);
+  }
 }
 
 TEST(Mapped, WhatIsProtectedOrNotThereIsNotReadable) {
