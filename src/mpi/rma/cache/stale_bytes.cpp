@@ -27,6 +27,7 @@ void report_stale_bytes(const std::string& sentence) {
                "hob: verify FAILED: %s. Results of this run may be wrong; further differences of "
                "this rank are only counted\n",
                sentence.c_str());
+  std::fflush(stderr);
   const std::string& action = context().settings.verify_action;
   if (action == "abort") end_job(MPI_COMM_WORLD, kStaleStatus);
   if (action == "status")
