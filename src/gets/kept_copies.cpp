@@ -33,12 +33,16 @@ KeptCopies::Outcome KeptCopies::keep(const Report& report, TargetTable& targets,
   const std::uint64_t window = report.window;
   const validation::Changes& changes = report.changes;
   const std::span<const validation::ShownEdges> shown = report.shown;
-  if (changes.may_have_changed(window)) return Outcome::nothing;
+  const auto nothing = [&] {
+    gain_.all_dropped();
+    return Outcome::nothing;
+  };
+  if (changes.may_have_changed(window)) return nothing();
   std::size_t unchanged = 0;
   targets.each_used([&](int rank, const TargetState&) {
     if (!changes.may_have_changed(window, rank)) ++unchanged;
   });
-  if (unchanged == 0) return Outcome::nothing;
+  if (unchanged == 0) return nothing();
   const bool doubted = changes.edges_doubted(window);
   bool fetched = false, dropped = false;
   targets.each_used([&](int rank, TargetState& target) {

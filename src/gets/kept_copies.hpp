@@ -58,9 +58,7 @@ class KeptCopies {
   void dropped() { at_ = 0; }
 
   /// Before a call that may report: see validation::Gain.
-  bool gains(std::uint64_t gets, std::uint64_t kept_hits, double trip, double cost) {
-    return gain_.asks(gets, kept_hits, trip, cost);
-  }
+  bool gains(const validation::Gain::Call& call) { return gain_.asks(call); }
   /// Whether the process gains by being shown edges, since copies of them may be in doubt.
   /// `always`: however often it was.
   bool wants_edges(TargetTable& targets, bool always) const;

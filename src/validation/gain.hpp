@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "pay/budget.hpp"
 #include "pay/trial.hpp"
 
 namespace hob::validation {
@@ -18,10 +19,14 @@ class Gain {
     double margin = 2;
     /// Calls with gets in which a process asks though nothing was gained yet, and between two such
     /// trials. Bytes that were kept must be asked for again before there is a gain, and the same
-    /// ones may be asked for in every twentieth phase only. In a trial a barrier may take twice as
-    /// long.
+    /// ones may be asked for in every twentieth phase only.
     pay::Trial::Config trial{.tries = {.first = 8, .longest = 32},
                              .rests = {.first = 8, .longest = 768, .times = 4}};
+    /// A trial ends sooner after so many calls with gets in a row that had everything dropped. The
+    /// first two only begin to track stores.
+    std::uint32_t dropped = 5;
+    /// Of the time, what trials may take: a barrier may take several times as long in one.
+    double share = 1.0 / 128;
     /// Calls without gets, one after another, after which a gain is over; sooner where they cost
     /// more than was gained, but not before the second.
     std::uint32_t idle = 64, idle_at_least = 4;
@@ -30,26 +35,48 @@ class Gain {
   explicit Gain(const Config& config) : config_(config), trial_(config.trial) {}
   Gain() : Gain(Config{}) {}
 
-  /// Before a call that may report: the window's `gets` and `kept_hits` so far, what a `trip`
-  /// takes, and what telling takes (`cost`). Whether this process asks for copies to be kept.
-  bool asks(std::uint64_t gets, std::uint64_t kept_hits, double trip, double cost) {
-    const std::uint64_t hits = kept_hits - std::exchange(kept_hits_, kept_hits);
-    const bool read = std::exchange(gets_, gets) != gets;
-    if (asking_) credit_ -= config_.margin * cost;
+  /// Before a call that may report.
+  struct Call {
+    std::uint64_t gets, kept_hits;  ///< of the window so far
+    double trip;                    ///< what a get takes
+    double cost;                    ///< what reporting takes: looking for stores, and the messages
+    std::uint64_t now;
+  };
+  /// Whether this process asks for copies to be kept.
+  bool asks(const Call& call) {
+    const std::uint64_t hits = call.kept_hits - std::exchange(kept_hits_, call.kept_hits);
+    const bool read = std::exchange(gets_, call.gets) != call.gets;
+    if (asking_) credit_ -= config_.margin * call.cost;
+    if (asking_) trial_cost_ += config_.margin * call.cost;
     if (!read) return asking_ = asking_ && still_worth_it();
     idle_ = 0;
-    credit_ = credit_ * config_.memory + static_cast<double>(hits) * trip;
+    dropped_ = std::exchange(all_dropped_, false) && asking_ ? dropped_ + 1 : 0;
+    credit_ = credit_ * config_.memory + static_cast<double>(hits) * call.trip;
     if (hits != 0 && credit_ > 0) {
       trial_.paid();
+      trial_cost_ = 0;
       return asking_ = true;
     }
-    asking_ = trial_.trying();
-    trial_.passed();
-    if (asking_ && !trial_.trying()) credit_ = 0;
-    return asking_;
+    return asking_ = tries(call.now);
   }
 
+  /// After a call that reported: nothing of what was here may be kept.
+  void all_dropped() { all_dropped_ = true; }
+
  private:
+  bool tries(std::uint64_t now) {
+    if (!asking_ && trial_.trying() && now < rests_until_) return false;
+    const bool trying = trial_.trying();
+    if (asking_ && trying && dropped_ >= config_.dropped)
+      trial_.rest();
+    else
+      trial_.passed();
+    if (!trying || trial_.trying()) return trying;
+    credit_ = 0;
+    rests_until_ = now + pay::Budget::time_for(std::exchange(trial_cost_, 0), config_.share);
+    return true;
+  }
+
   /// Between two calls in which nothing was fetched, nothing is learned, but time goes by.
   bool still_worth_it() {
     const bool over = ++idle_ >= config_.idle || (idle_ >= config_.idle_at_least && credit_ < 0);
@@ -64,6 +91,10 @@ class Gain {
   double credit_ = 0;  ///< ticks saved by kept copies less those spent for them
   bool asking_ = false;
   std::uint32_t idle_ = 0;
+  bool all_dropped_ = false;   ///< since the last call with gets
+  std::uint32_t dropped_ = 0;  ///< calls with gets in a row before which that was so
+  double trial_cost_ = 0;      ///< ticks, of the present trial
+  std::uint64_t rests_until_ = 0;
 };
 
 }  // namespace hob::validation

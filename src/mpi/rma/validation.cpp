@@ -23,6 +23,7 @@
 #include "mpi/rma/large_changes.hpp"
 #include "mpi/rma/window.hpp"
 #include "mpi/rma/window_validation.hpp"
+#include "pay/price.hpp"
 #include "validation/changes.hpp"
 #include "validation/devices.hpp"
 #include "validation/schedule.hpp"
@@ -42,6 +43,7 @@ struct Communicator {
   bool asked = false;  ///< a member did, the last time that its members reported
   /// Ticks that reporting takes, in one word and in detail: the fastest so far; 0: not known.
   std::array<double, 2> fastest{};
+  pay::Recent<7> looked;                ///< ticks that looking for this process's stores took
   std::uint64_t generation = 0;         ///< of All::windows, to which `windows` belongs
   std::vector<Window*> windows;         ///< those that have the same members
   std::uint64_t newest = 0;             ///< the largest number that one of them has had
@@ -60,10 +62,11 @@ struct Communicator {
   }
   std::uint64_t members() const { return static_cast<std::uint64_t>(windows.front()->size); }
 
-  /// What telling takes beside the program's own call.
+  /// What reporting takes beside the program's own call: the messages, and looking for stores, as
+  /// long as it takes this process.
   double cost(bool is_barrier) const {
     const double all = fastest[schedule.details() ? 1 : 0];
-    return is_barrier ? std::max(0.0, all - fastest[0]) : all;
+    return (is_barrier ? std::max(0.0, all - fastest[0]) : all) + looked.median();
   }
   void took(bool details, std::uint64_t spent) {
     double& least = fastest[details ? 1 : 0];
@@ -283,7 +286,7 @@ void release_validation_handles() {
 void JointAcquire::begin(bool is_barrier) {
   if (comm_ == MPI_COMM_NULL) return;
   const std::uint64_t start = ticks();
-  bool details = false, always = false;
+  bool details = false, always = false, looks = false;
   std::uint64_t members = 0;
   {
     const std::lock_guard guard(all().lock);
@@ -291,6 +294,7 @@ void JointAcquire::begin(bool is_barrier) {
     if (comm.windows.empty() || !(comm.schedule.due(is_barrier) || comm.always())) return;
     always = comm.always();
     details = comm.schedule.details() || always;
+    looks = comm.asked || always;
     members = comm.members();
     comm.edges.clear();
     changes_.emplace().begin(members, comm.targets());
@@ -325,6 +329,7 @@ void JointAcquire::begin(bool is_barrier) {
     for (Window* window : comm.windows)
       if (window->cached && !window->validation->threads) window->cached->may_read_all();
   comm.took(details, answered - called);
+  if (looks) comm.looked.add(static_cast<double>(called - start));
   comm.asked = asked;
   comm.schedule.reported(asked, changed);
   ValidationCosts& costs = validation_costs();

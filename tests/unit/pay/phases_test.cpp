@@ -112,13 +112,17 @@ Judge of_starts() {
 Judge of_kept_copies() {
   struct Program {
     validation::Gain gain;
-    std::uint64_t gets = 0, hits = 0;
+    std::uint64_t gets = 0, hits = 0, now = 0;
     bool kept = false;
   };
   return [program = Program{}](const Costs& costs) mutable {
+    constexpr std::uint64_t kBetweenCalls = 10'000;
     const bool hit = program.kept && costs.gain;
-    program.kept = program.gain.asks(++program.gets, program.hits += hit ? 1 : 0, costs.without,
-                                     costs.with / 4);
+    program.kept = program.gain.asks({.gets = ++program.gets,
+                                      .kept_hits = program.hits += hit ? 1 : 0,
+                                      .trip = costs.without,
+                                      .cost = costs.with / 4,
+                                      .now = program.now += kBetweenCalls});
     return program.kept;
   };
 }

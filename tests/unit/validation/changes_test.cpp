@@ -158,40 +158,79 @@ TEST(Schedule, DetailsAreToldAtOnceWhereTheyWereNeeded) {
   EXPECT_FALSE(schedule.details());
 }
 
-TEST(Gain, AsksWhileCopiesAreHitAndAWhileThereafter) {
+/// A process that asks, in phases of so many ticks.
+struct Asking {
   Gain gain;
+  std::uint64_t phase = 1'000'000;
+  std::uint64_t now = 0;
+
+  bool asks(std::uint64_t gets, std::uint64_t hits, double trip, double cost) {
+    return gain.asks(
+        {.gets = gets, .kept_hits = hits, .trip = trip, .cost = cost, .now = now += phase});
+  }
+};
+
+TEST(Gain, AsksWhileCopiesAreHitAndAWhileThereafter) {
+  Asking program;
   std::uint64_t gets = 0, hits = 0;
-  for (int i = 0; i < 500; ++i) EXPECT_TRUE(gain.asks(gets += 8, hits += 8, 1000, 100)) << i;
+  for (int i = 0; i < 500; ++i) EXPECT_TRUE(program.asks(gets += 8, hits += 8, 1000, 100)) << i;
   int asked = 0;
-  while (gain.asks(gets, hits, 1000, 0)) ++asked;
+  while (program.asks(gets, hits, 1000, 0)) ++asked;
   EXPECT_EQ(asked, 63);
-  EXPECT_TRUE(gain.asks(gets += 8, hits, 1000, 0)) << "the program reads again";
-  EXPECT_TRUE(gain.asks(gets += 8, hits += 8, 1000, 0));
+  EXPECT_TRUE(program.asks(gets += 8, hits, 1000, 0)) << "the program reads again";
+  EXPECT_TRUE(program.asks(gets += 8, hits += 8, 1000, 0));
 }
 
 TEST(Gain, IsOverSoonerWhereTellingCosts) {
-  Gain gain;
-  gain.asks(8, 0, 1000, 0);
-  EXPECT_TRUE(gain.asks(16, 8, 1000, 0));  // 8,000 ticks
+  Asking program;
+  program.asks(8, 0, 1000, 0);
+  EXPECT_TRUE(program.asks(16, 8, 1000, 0));  // 8,000 ticks
   int asked = 0;
-  while (gain.asks(16, 8, 1000, 500)) ++asked;
+  while (program.asks(16, 8, 1000, 500)) ++asked;
   EXPECT_EQ(asked, 8);  // at twice 500 each
 }
 
 TEST(Gain, TriesEverLessOftenWithoutHits) {
-  Gain gain;
+  Asking program;
   std::uint64_t gets = 0;
   int asked = 0;
-  for (int i = 0; i < 4000; ++i) asked += gain.asks(++gets, 0, 1000, 100) ? 1 : 0;
+  for (int i = 0; i < 4000; ++i) asked += program.asks(++gets, 0, 1000, 100) ? 1 : 0;
   EXPECT_LT(asked, 4000 * 7 / 100);
   asked = 0;
-  for (int i = 0; i < 800; ++i) asked += gain.asks(++gets, 0, 1000, 100) ? 1 : 0;
+  for (int i = 0; i < 800; ++i) asked += program.asks(++gets, 0, 1000, 100) ? 1 : 0;
   EXPECT_GE(asked, 32) << "programs have phases";
+}
+
+TEST(Gain, TrialsTakeASmallShareOfTheTime) {
+  Asking program;
+  program.phase = 1000;
+  std::uint64_t gets = 0;
+  int asked = 0;
+  for (int i = 0; i < 100'000; ++i) asked += program.asks(++gets, 0, 1000, 500) ? 1 : 0;
+  EXPECT_GE(asked, 64);
+  EXPECT_LE(asked, 100'000 / 100);
+}
+
+TEST(Gain, ATrialEndsWhereEverythingIsDroppedEachTime) {
+  Asking program;
+  std::uint64_t gets = 0;
+  int asked = 0;
+  while (program.asks(++gets, 0, 1000, 100)) {
+    ++asked;
+    program.gain.all_dropped();
+  }
+  EXPECT_EQ(asked, 6);
+  // What was dropped in a rest is nothing against the next trial.
+  for (int i = 0; i < 50 && asked == 6; ++i) {
+    program.gain.all_dropped();
+    if (program.asks(++gets, 0, 1000, 100)) ++asked;
+  }
+  EXPECT_TRUE(program.asks(++gets, 0, 1000, 100));
 }
 
 // The same bytes in every twentieth call: no trial of a few calls finds that out.
 TEST(Gain, FindsBytesThatAreAskedForNowAndThen) {
-  Gain gain;
+  Asking program;
   constexpr int kPeriod = 20;
   std::uint64_t gets = 0, hits = 0;
   int kept = 0, first = 0;  // calls in a row that kept copies
@@ -200,7 +239,7 @@ TEST(Gain, FindsBytesThatAreAskedForNowAndThen) {
       ++hits;
       first = first == 0 ? i : first;
     }
-    kept = gain.asks(++gets, hits, 1000, 10) ? kept + 1 : 0;
+    kept = program.asks(++gets, hits, 1000, 10) ? kept + 1 : 0;
   }
   EXPECT_GT(first, 0);
   EXPECT_LT(first, 128);

@@ -36,8 +36,11 @@ void WriteReports::notify_nothing() {
 bool WriteReports::gains_by_keeping(double cost) {
   const Entered guard(parts_.lock, parts_.hot);
   if (parts_.coherence.mode() != Mode::automatic || parts_.cache.entries() == 0) return false;
-  return parts_.kept.gains(parts_.stats.gets, parts_.stats.kept_hits, parts_.owner.typical_trip(),
-                           cost);
+  return parts_.kept.gains({.gets = parts_.stats.gets,
+                            .kept_hits = parts_.stats.kept_hits,
+                            .trip = parts_.owner.typical_trip(),
+                            .cost = cost,
+                            .now = ticks()});
 }
 
 bool WriteReports::wants_edges(bool always) {
