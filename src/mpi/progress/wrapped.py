@@ -257,7 +257,9 @@ def sends_batches(call):
 def definition(call, body, is_short=False, at_rest="", awake=()):
     """The definition of a call with `body`, and what overlap needs of it. A short one is there twice: what
     overlap watches takes no longer way than its exclusion. Where `at_rest` holds, C++, it is the library's alone; then
-    comes `awake`, which only goes on elsewhere; all else is a function of its own, so that no registers are saved before."""
+    comes `awake`, which only goes on elsewhere; all else is a function of its own, so that no registers are saved
+    before. So is `awake` where arguments are on the stack: the compiler would load them and store them again on the way
+    to several functions, whose loads wait for these stores."""
     name = short(call.name)
     if call.row.registers:  # it asks who called it
         return [
@@ -298,12 +300,21 @@ def definition(call, body, is_short=False, at_rest="", awake=()):
         "}",
     ]
     if at_rest:
+        concerns = "  const std::uint64_t hob_concerns = all_concerns();"
+        rest = [*awake, f"  return busy_{name}({call.arguments});"]
+        if call.on_stack:
+            lines += [
+                f"[[gnu::noinline]] static {call.returns} awake_{name}({call.declaration}) {{",
+                *([concerns] if "hob_concerns" in "".join(awake) else []),
+                *rest,
+                "}",
+            ]
+            rest = [f"  return awake_{name}({call.arguments});"]
         lines += [
             f"{exported}({call.declaration}) {{",
-            "  const std::uint64_t hob_concerns = all_concerns();",
+            concerns,
             f"  if (HOB_LIKELY({at_rest})) return {call.native};",
-            *awake,
-            f"  return busy_{name}({call.arguments});",
+            *rest,
             "}",
         ]
     return lines

@@ -67,6 +67,11 @@ class Call:
         return ", ".join(p[1] for p in self.parameters)
 
     @property
+    def on_stack(self):
+        """Whether a few arguments are on the stack, on machines that have six or more in registers."""
+        return 6 < len(self.parameters) <= 9
+
+    @property
     def base(self):
         return short(self.procedure["name"])
 

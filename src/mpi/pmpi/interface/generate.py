@@ -95,7 +95,7 @@ def at_rest(call):
     if own is None or None in more:
         return ""
     first = "at_rest(hob_concerns)"
-    if row.simple:
+    if row.simple and not call.on_stack:
         first = f"({first} || threads_at_rest(hob_concerns))"
     return " && ".join(
         [first, *(test for tests in more for test in tests), *([own] if own else [])]
@@ -124,9 +124,10 @@ def awake(call, among_threads, go_on):
     library may serve in a program with several threads."""
     row, lines = call.row, []
     elsewhere = parts.lines("elsewhere", call)
-    if among_threads and at_rest(call) and not row.simple:
+    if at_rest(call) and (call.on_stack if row.simple else among_threads):
         first = " && ".join(["threads_at_rest(hob_concerns)", *parts.lines("at_rest", call)])
-        lines = [f"  if ({first}) return alone_{short(call.name)}({call.arguments});"]
+        alone = f"alone_{short(call.name)}({call.arguments})"
+        lines = [f"  if ({first}) return {call.native if row.simple else alone};"]
     if row.only_tracked:
         test = " || ".join([*elsewhere, "tracking_off()", "pass_through()"])
         return [*lines, f"  if (HOB_LIKELY(!({test}))) {{", *among_threads, go_on, "  }"]
