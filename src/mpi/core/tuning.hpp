@@ -203,7 +203,7 @@ inline constexpr std::uint32_t kFastPathAtOnce = 4096;
 
 /// p2p. Calls of MPI_Sendrecv that go to the library unseen before one looks whether a report is
 /// due. Chosen: the look costs some 200 ns.
-inline constexpr std::uint32_t kExchangesAtOnce = 1024;
+inline constexpr std::int32_t kExchangesAtOnce = 1024;
 
 /// Sleeps of processes that wait for messages (progress/sleeper.hpp).
 namespace waiting {

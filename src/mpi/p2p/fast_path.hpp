@@ -18,28 +18,26 @@ struct FastPath {
   static constexpr MPI_Count kLong = 262144;
 
   MPI_Comm comm{};
-  std::uint32_t nonblocking = 0;  ///< so many more
-  std::uint32_t blocking = 0;     ///< so many more
-  std::uint32_t exchanges = 0;    ///< so many more calls that send, too
+  // So many more; less than 0 once one too many has been asked for: one instruction counts and
+  // says whether any was left.
+  std::int32_t nonblocking = 0;
+  std::int32_t blocking = 0;
+  std::int32_t exchanges = 0;  ///< calls that send, too
 
+  /// Of fewer than kLong elements.
+  bool start(int source, MPI_Comm on) {
+    return on == comm && source != MPI_PROC_NULL && --nonblocking >= 0;
+  }
   bool start(MPI_Count count, int source, MPI_Comm on) {
-    if (on != comm || nonblocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
-    --nonblocking;
-    return true;
+    return count < kLong && start(source, on);
   }
   bool receive(MPI_Count count, int source, MPI_Comm on) {
-    if (on != comm || blocking == 0 || source == MPI_PROC_NULL || count >= kLong) return false;
-    --blocking;
-    return true;
+    return on == comm && source != MPI_PROC_NULL && count < kLong && --blocking >= 0;
   }
   bool probe(MPI_Comm on) const { return on == comm; }
   /// A call that sends, too: not one of those that are booked. Now and then one goes the long way,
   /// where reports are written that are due.
-  bool exchange(MPI_Comm on) {
-    if (on != comm || exchanges == 0) return false;
-    --exchanges;
-    return true;
-  }
+  bool exchange(MPI_Comm on) { return on == comm && --exchanges >= 0; }
 };
 
 }  // namespace hob::mpi::p2p

@@ -1,5 +1,7 @@
 // Which receives may take the fast path (fast_path.hpp), and what they count afterwards.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
@@ -8,6 +10,20 @@
 #include "mpi/pmpi/spin.hpp"
 
 namespace hob::mpi::p2p {
+namespace {
+
+/// As the fast path counts.
+std::int32_t counted(std::uint32_t most) {
+  constexpr std::uint32_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::min(most, kMost));
+}
+/// Of so many that were granted.
+std::uint32_t taken(std::int32_t granted, std::int32_t left) {
+  return static_cast<std::uint32_t>(granted - std::max(left, 0));
+}
+
+}  // namespace
+
 void grant_fast_path(Channel& channel) {
   if (channel.umq_length != 0 || !channel.blocking_goes_native()) return;
   if (many_threads && channel.uncounted) {
@@ -24,8 +40,9 @@ void grant_fast_path(Channel& channel) {
   }
   const bool lone = channel.outstanding == 0;
   Granted& granted = matching.granted;
-  granted = {&channel, nonblocking,
-             lone ? untimed : std::min(channel.sampler.blocking_unsampled(), untimed), lone};
+  const std::uint32_t blocking =
+      lone ? untimed : std::min(channel.sampler.blocking_unsampled(), untimed);
+  granted = {&channel, counted(nonblocking), counted(blocking), lone};
   fast_path = {channel.comm, granted.nonblocking, granted.blocking, tuning::kExchangesAtOnce};
 }
 
@@ -33,8 +50,8 @@ void settle_fast_path() {
   Granted& granted = matching.granted;
   if (!granted.channel) return;
   Channel& channel = *granted.channel;
-  const std::uint32_t nonblocking = granted.nonblocking - fast_path.nonblocking;
-  const std::uint32_t blocking = granted.blocking - fast_path.blocking;
+  const std::uint32_t nonblocking = taken(granted.nonblocking, fast_path.nonblocking);
+  const std::uint32_t blocking = taken(granted.blocking, fast_path.blocking);
   channel.meters.counters.native += nonblocking + blocking;
   channel.sampler.left_out(nonblocking);
   if (granted.lone) {

@@ -21,7 +21,7 @@ class PostedReceive;
 /// What the fast path was given, of which it counts down.
 struct Granted {
   Channel* channel = nullptr;
-  std::uint32_t nonblocking = 0, blocking = 0;
+  std::int32_t nonblocking = 0, blocking = 0;
   bool lone = false;  ///< the blocking ones have the queue to themselves
 };
 

@@ -36,6 +36,7 @@ CALLS.add(
     "Irecv",
     "hook patient",
     untracked="p2p::fast_path.start(count, source, comm)",
+    at_rest="p2p::fast_path.start(source, comm)",  # of what is not large
     native_if="p2p::left(comm) && !compares_incoming()",
     reentrant=queued(f"start_receive({RECEIVE}, request)"),
     among_threads="!compares_incoming() && p2p::starts_directly(count, source, comm)",

@@ -263,7 +263,9 @@ bool large(std::int64_t count, MPI_Datatype datatype) {
     int bytes = 0;
     // MPI_UNDEFINED: more than an int can say.
     if (real::Type_size(datatype, &bytes) != MPI_SUCCESS || bytes < 0) bytes = INT_MAX;
-    known.large_count = bytes == 0 ? INT64_MAX : (watched.large_bytes + bytes - 1) / bytes;
+    const std::int64_t most = KnownSize::kMost;
+    known.large_count = static_cast<std::int32_t>(
+        bytes == 0 ? most : std::min((watched.large_bytes + bytes - 1) / bytes, most));
   }
   return count >= known.large_count;
 }

@@ -115,7 +115,8 @@ inline bool from_outside() { return depth == 0 && !inside(); }
 
 /// Whether so many elements may be worth looking after, as far as is known without asking the
 /// library: a wrong datatype is to fail in the program's call.
-inline bool may_be_large(std::int64_t count, MPI_Datatype datatype) {
+template <class Count>
+bool may_be_large(Count count, MPI_Datatype datatype) {
   const KnownSize& known = own_state.known_size;
   return datatype != known.datatype || count >= known.large_count;
 }

@@ -58,7 +58,9 @@ namespace overlap_thread {
 /// The datatype of this thread's last large or small message: most have that of the one before.
 struct KnownSize {
   MPI_Datatype datatype{};
-  std::int64_t large_count = 0;  ///< so many elements are worth looking after, and more
+  /// Nothing of so many elements is called small: it may be of bytes.
+  static constexpr std::int32_t kMost = 262144;
+  std::int32_t large_count = 0;  ///< so many elements are worth looking after, and more
 };
 /// What overlap keeps of a thread of the program's.
 struct OwnState {

@@ -207,7 +207,7 @@ TEST_F(Matching, ACallThatSendsTooGoesToTheLibraryUnseenWhileNothingWaitsHere) {
   EXPECT_TRUE(simply_native(comm_));
   EXPECT_TRUE(fast_path.exchange(comm_));
   EXPECT_FALSE(fast_path.exchange(MPI_COMM_WORLD));
-  for (std::uint32_t i = 1; i < tuning::kExchangesAtOnce; ++i)
+  for (std::int32_t i = 1; i < tuning::kExchangesAtOnce; ++i)
     ASSERT_TRUE(fast_path.exchange(comm_)) << i;
   EXPECT_FALSE(fast_path.exchange(comm_)) << "a report may be due";
   EXPECT_TRUE(simply_native(comm_));

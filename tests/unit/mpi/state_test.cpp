@@ -116,6 +116,9 @@ TEST_F(GlueTwice, EachGrantsItsOwnFastPath) {
   EXPECT_TRUE(one_->fast_path.receive(1, 0, MPI_COMM_WORLD));
   EXPECT_FALSE(one_->fast_path.exchange(MPI_COMM_WORLD));
   EXPECT_FALSE(one_->fast_path.receive(1, 0, MPI_COMM_WORLD));
+  EXPECT_FALSE(one_->fast_path.receive(1, 0, MPI_COMM_WORLD)) << "below none there is none";
+  EXPECT_FALSE(one_->fast_path.start(1, 0, MPI_COMM_WORLD));
+  EXPECT_FALSE(one_->fast_path.start(p2p::FastPath::kLong, 0, MPI_COMM_WORLD));
   EXPECT_FALSE(other_->fast_path.receive(1, 0, MPI_COMM_WORLD));
 }
 
