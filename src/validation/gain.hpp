@@ -60,7 +60,7 @@ class Gain {
     return asking_ = tries(call.now);
   }
 
-  /// After a call that reported: nothing of what was here may be kept.
+  /// After a call that reported: no copy may be kept.
   void all_dropped() { all_dropped_ = true; }
 
  private:

@@ -18,8 +18,8 @@ struct FastPath {
   static constexpr MPI_Count kLong = 262144;
 
   MPI_Comm comm{};
-  // So many more; less than 0 once one too many has been asked for: one instruction counts and
-  // says whether any was left.
+  /// So many more, as of the next two; below 0 once one too many was asked for, so that one
+  /// instruction counts, and says whether one was left.
   std::int32_t nonblocking = 0;
   std::int32_t blocking = 0;
   std::int32_t exchanges = 0;  ///< calls that send, too
