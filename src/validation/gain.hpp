@@ -38,16 +38,18 @@ class Gain {
   /// Before a call that may report.
   struct Call {
     std::uint64_t gets, kept_hits;  ///< of the window so far
-    double trip;                    ///< what a get takes
-    double cost;                    ///< what reporting takes: looking for stores, and the messages
+    double trip;                    ///< that a get takes
+    double cost;                    ///< of the report: looking for stores, and the messages
     std::uint64_t now;
   };
   /// Whether this process asks for copies to be kept.
   bool asks(const Call& call) {
     const std::uint64_t hits = call.kept_hits - std::exchange(kept_hits_, call.kept_hits);
     const bool read = std::exchange(gets_, call.gets) != call.gets;
-    if (asking_) credit_ -= config_.margin * call.cost;
-    if (asking_) trial_cost_ += config_.margin * call.cost;
+    if (asking_) {
+      credit_ -= config_.margin * call.cost;
+      trial_cost_ += config_.margin * call.cost;
+    }
     if (!read) return asking_ = asking_ && still_worth_it();
     idle_ = 0;
     dropped_ = std::exchange(all_dropped_, false) && asking_ ? dropped_ + 1 : 0;
@@ -64,6 +66,7 @@ class Gain {
   void all_dropped() { all_dropped_ = true; }
 
  private:
+  /// Nothing was gained: whether this call is one of a trial.
   bool tries(std::uint64_t now) {
     if (!asking_ && trial_.trying() && now < rests_until_) return false;
     const bool trying = trial_.trying();
