@@ -24,7 +24,8 @@ struct FastPath {
   std::int32_t blocking = 0;
   std::int32_t exchanges = 0;  ///< calls that send, too
 
-  /// Of fewer than kLong elements.
+  /// Of fewer than kLong elements, which the wrapper has asked for another reason
+  /// (overlap_thread::may_be_large).
   bool start(int source, MPI_Comm on) {
     return on == comm && source != MPI_PROC_NULL && --nonblocking >= 0;
   }

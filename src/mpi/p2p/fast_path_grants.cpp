@@ -8,9 +8,13 @@
 #include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/state.hpp"
 #include "mpi/pmpi/spin.hpp"
+#include "mpi/progress/state.hpp"
 
 namespace hob::mpi::p2p {
 namespace {
+
+// FastPath::start() without a count is for what overlap knows to be small.
+static_assert(overlap_thread::KnownSize::kMost <= FastPath::kLong);
 
 /// As the fast path counts.
 std::int32_t counted(std::uint32_t most) {
