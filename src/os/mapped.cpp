@@ -35,6 +35,9 @@ struct ProcFiles {
   bool usable() const { return owner == ::getpid() && maps.get() >= 0 && pagemap.get() >= 0; }
 };
 
+/// What the last call that needed the files left for the next one. Of this process.
+std::atomic<ProcFiles*> spare{nullptr};
+
 /// The files for one call of one thread. The next call finds them here; of several threads, one
 /// leaves them.
 class BorrowedFiles {
@@ -52,9 +55,6 @@ class BorrowedFiles {
   int pagemap() const { return files_->pagemap.get(); }
 
  private:
-  /// Of this process.
-  static inline std::atomic<ProcFiles*> spare{nullptr};
-
   std::unique_ptr<ProcFiles> files_;
 };
 
