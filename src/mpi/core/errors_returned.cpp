@@ -6,7 +6,7 @@ namespace hob::mpi {
 namespace {
 
 /// None of the program's functions.
-bool is_predefined(MPI_Errhandler handler) {
+bool is_predefined_handler(MPI_Errhandler handler) {
 #ifdef MPI_ERRORS_ABORT
   if (handler == MPI_ERRORS_ABORT) return true;
 #endif
@@ -20,7 +20,7 @@ ErrorsReturned::ErrorsReturned(MPI_Comm comm, MPI_Win win) {
   const bool of_window = win != MPI_WIN_NULL;
   const int asked = of_window ? real::Win_get_errhandler(win, &before_)
                               : real::Comm_get_errhandler(comm, &before_);
-  if (asked != MPI_SUCCESS || is_predefined(before_)) return;
+  if (asked != MPI_SUCCESS || is_predefined_handler(before_)) return;
   const int set = of_window ? real::Win_set_errhandler(win, MPI_ERRORS_RETURN)
                             : real::Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   if (set != MPI_SUCCESS) return;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "mpi/core/broadcast.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "os/descriptors.hpp"
 #include "os/memory.hpp"
@@ -133,7 +134,7 @@ int pass_file(const Node& node, int file, bool wanted) {
   std::optional<os::DescriptorGiver> giver;
   os::PassingAddress address;
   if (node.rank() == 0) address = giver.emplace().address();
-  real::Bcast(&address, sizeof address, MPI_BYTE, 0, node.comm());
+  broadcast(&address, sizeof address, node.comm());
   std::optional<os::DescriptorTaker> taker;
   if (wanted) taker.emplace(address);
   int takers = taker && taker->connected() ? 1 : 0;
@@ -161,7 +162,7 @@ std::byte* share_memory(const Node& node, std::uint64_t& bytes, std::uint64_t le
   while (bytes > most && bytes >= least) bytes /= 2;
   void* address = node.rank() == 0 ? make(bytes, least, source) : nullptr;
   const int own_file = source.fd;  // in rank 0
-  real::Bcast(&source, sizeof source, MPI_BYTE, 0, node.comm());
+  broadcast(&source, sizeof source, node.comm());
   int failed = not_made;
   if (node.rank() != 0 && source.bytes != 0) address = find(source, failed);
   if (address != nullptr) failed = shared;

@@ -14,6 +14,7 @@
 
 #include "ghost/placement.hpp"
 #include "ghost/wakeup.hpp"
+#include "mpi/core/broadcast.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/node.hpp"
 #include "mpi/core/shared_memory.hpp"
@@ -132,7 +133,7 @@ ghost::Placement plan(const Node& node, const std::vector<std::vector<int>>& all
     numbers.insert(numbers.end(),
                    {placed.ghosts[g], placed.domains[g], static_cast<int>(placed.cpus[g].size())});
   for (const unsigned home : placed.home) numbers.push_back(static_cast<int>(home));
-  real::Bcast(numbers.data(), static_cast<int>(numbers.size()), MPI_INT, 0, node.comm());
+  broadcast(numbers.data(), numbers.size() * sizeof(int), node.comm());
   const int* next = numbers.data();
   for (std::size_t g = 0; g < count; ++g) {
     placed.ghosts[g] = *next++;
@@ -141,8 +142,7 @@ ghost::Placement plan(const Node& node, const std::vector<std::vector<int>>& all
   }
   for (unsigned& home : placed.home) home = static_cast<unsigned>(*next++);
   for (auto& cpus : placed.cpus)
-    if (!cpus.empty())
-      real::Bcast(cpus.data(), static_cast<int>(cpus.size()), MPI_INT, 0, node.comm());
+    if (!cpus.empty()) broadcast(cpus.data(), cpus.size() * sizeof(int), node.comm());
   return placed;
 }
 

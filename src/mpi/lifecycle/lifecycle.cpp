@@ -16,6 +16,7 @@
 #include "base/launch.hpp"
 #include "base/log.hpp"
 #include "mpi/core/acquires.hpp"
+#include "mpi/core/broadcast.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/core/end_job.hpp"
 #include "mpi/core/node.hpp"
@@ -178,7 +179,7 @@ static bool is_child() {
 static void name_files() {
   Context& process = context();
   int first[] = {getpid(), is_child() ? 1 : 0};
-  if (process.world && !process.settings.off) real::Bcast(first, 2, MPI_INT, 0, process.comm);
+  if (process.world && !process.settings.off) broadcast(first, sizeof first, process.comm);
   process.first_pid = first[0];
   if (first[1] != 0) process.suffix = fmt::format(".child-{}", first[0]);
 }
