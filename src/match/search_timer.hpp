@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "pay/backoff.hpp"
 
@@ -11,6 +12,11 @@ namespace hob::match {
 /// of unexpected messages. Some receives are timed: ever fewer while all are fast, more of long
 /// ones, and many after a slow one. After some slow ones, the library's unexpected messages are
 /// better dequeued; if these were few, more evidence is asked for the next time.
+///
+/// A long one may be slow because its message is there, and is copied. Then a later one is probed
+/// for beforehand, and the probe is timed. Probes make progress: where two processes stream to each
+/// other, one that finds the other's messages before it has sent its own makes both wait, so they
+/// become rarer while they are fast.
 ///
 /// Knows no clock: the caller times, and says whether it was slow. Not thread safe.
 class SearchTimer {
@@ -33,6 +39,8 @@ class SearchTimer {
     std::uint64_t worth_dequeuing = 64;
     std::uint32_t discouraged = 4;
     std::uint32_t most_patience = 1u << 22;
+    /// Timed long receives that were slow after which one is probed for; more where it was fast.
+    pay::Backoff<std::uint32_t>::Config doubt{.first = 1, .longest = 64, .times = 4};
   };
 
   SearchTimer() : SearchTimer(Config{}) {}
@@ -42,10 +50,14 @@ class SearchTimer {
         untimed_(config.at_first - 1),
         patience_({.first = config.patience,
                    .longest = config.most_patience,
-                   .times = config.discouraged}) {}
+                   .times = config.discouraged}),
+        doubt_(config.doubt) {}
 
   /// The next receive is to be timed.
   bool due() const { return untimed_ == 0; }
+
+  /// A long one that is timed is to be probed for.
+  bool probes() const { return probes_; }
 
   /// How many receives are not to be timed before that.
   std::uint32_t untimed() const { return untimed_; }
@@ -61,17 +73,30 @@ class SearchTimer {
   /// So many short ones went there, untimed.
   void started_short(std::uint32_t receives) { untimed_ -= std::min(untimed_, receives); }
 
-  /// A timed one was fast. `is_long`: it was one whose copying takes long.
+  /// A timed one, or its probe, was fast. `is_long`: it was one whose copying takes long.
   void was_fast(bool is_long) {
     if (slow_ != 0) --slow_;
+    if (is_long) {
+      if (std::exchange(probes_, false)) doubt_.lengthen();
+      if (unclear_ != 0) --unclear_;
+    }
     one_in_ = std::min(2 * one_in_, is_long ? config_.while_long : config_.while_fast);
   }
 
-  /// A timed one was slow. True: the library's messages are to be dequeued now, and emptied() says
+  /// A timed long one was slow without a probe.
+  void was_unclear() {
+    if (++unclear_ < doubt_.now()) return;
+    unclear_ = 0;
+    probes_ = true;
+    untimed_ = config_.while_slow - 1;
+  }
+
+  /// A timed one, or its probe, was slow. True: the library's messages are to be dequeued now, and emptied() says
   /// how many there were.
   bool was_slow() {
     one_in_ = config_.while_slow;
     untimed_ = one_in_ - 1;
+    if (probes_) doubt_.reset();
     if (++slow_ < patience_.now()) return false;
     slow_ = 0;
     return true;
@@ -90,6 +115,9 @@ class SearchTimer {
   std::uint32_t untimed_;
   std::uint32_t slow_ = 0;  ///< of those timed, slow ones lately
   pay::Backoff<std::uint32_t> patience_;
+  bool probes_ = false;
+  std::uint32_t unclear_ = 0;  ///< of those timed, long ones that were slow without a probe lately
+  pay::Backoff<std::uint32_t> doubt_;
 };
 
 }  // namespace hob::match

@@ -37,7 +37,8 @@ int start_with_library(const Call& call, MPI_Request* request) {
   const int size = timed ? predefined_size(call.buffer.type) : -1;
   if (size < 0) return native_start(call.buffer, call.wanted, request);
   const double bytes = static_cast<double>(call.buffer.count) * size;
-  const bool probes = bytes > tuning::matching::kProbedBytes;
+  const bool is_long = bytes > tuning::matching::kLongToCopy;
+  const bool probes = is_long && channel.timer.probes();
   const double step = takeover().costs.step;
   const double allowed =
       probes ? tuning::matching::kSlowProbeSteps * step +
@@ -53,7 +54,9 @@ int start_with_library(const Call& call, MPI_Request* request) {
   const double took = static_cast<double>(ticks() - before);
   if (probes) error = native_start(call.buffer, call.wanted, request);
   if (error != MPI_SUCCESS || took < allowed)
-    channel.timer.was_fast(probes);
+    channel.timer.was_fast(is_long);
+  else if (is_long && !probes)
+    channel.timer.was_unclear();
   else if (channel.timer.was_slow() && end_direct_calls(channel))
     channel.timer.emptied(empty_library(channel));
   return error;

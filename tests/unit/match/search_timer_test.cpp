@@ -70,5 +70,42 @@ TEST(SearchTimer, FastOnesMakeUpForSlowOnes) {
   EXPECT_TRUE(timer.was_slow());
 }
 
+TEST(SearchTimer, LongOnesAreProbedForAfterOneThatWasSlowAndRarerWhileThatIsFast) {
+  SearchTimer timer;
+  EXPECT_FALSE(timer.probes());
+  const auto slow_ones = [&] {
+    int slow = 0;
+    while (!timer.probes()) {
+      timer.was_unclear();
+      ++slow;
+    }
+    return slow;
+  };
+  EXPECT_EQ(slow_ones(), 1);
+  timer.was_fast(false);
+  EXPECT_TRUE(timer.probes()) << "it was a short one";
+  timer.was_fast(true);
+  EXPECT_FALSE(timer.probes());
+  EXPECT_EQ(slow_ones(), 4);
+  timer.was_fast(true);
+  for (int i = 0; i < 10; ++i) {
+    slow_ones();
+    timer.was_fast(true);
+  }
+  EXPECT_EQ(slow_ones(), 64);
+  timer.was_slow();
+  EXPECT_TRUE(timer.probes()) << "until one is fast";
+  timer.was_fast(true);
+  EXPECT_EQ(slow_ones(), 4);
+}
+
+TEST(SearchTimer, LongOnesThatAreFastAreNeverProbedFor) {
+  SearchTimer timer;
+  for (int i = 0; i < 100; ++i) {
+    timer.was_fast(true);
+    EXPECT_FALSE(timer.probes());
+  }
+}
+
 }  // namespace
 }  // namespace hob::match
