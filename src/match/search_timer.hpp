@@ -91,8 +91,8 @@ class SearchTimer {
     untimed_ = config_.while_slow - 1;
   }
 
-  /// A timed one, or its probe, was slow. True: the library's messages are to be dequeued now, and emptied() says
-  /// how many there were.
+  /// A timed one, or its probe, was slow. True: the library's messages are to be dequeued now, and
+  /// emptied() says how many there were.
   bool was_slow() {
     one_in_ = config_.while_slow;
     untimed_ = one_in_ - 1;

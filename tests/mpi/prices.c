@@ -93,6 +93,20 @@ static void start_four(void) {
     MPI_Isend(&buffers[2 + i], 8, MPI_BYTE, me, i, world, &requests[2 + i]);
   }
 }
+static MPI_Request persistent[2]; /* a receive and its send */
+static int is_persistent;
+static void make_persistent(void) {
+  if (is_persistent) return;
+  is_persistent = 1;
+  MPI_Recv_init(&there, 8, MPI_BYTE, me, 4, world, &persistent[0]);
+  MPI_Send_init(&here, 8, MPI_BYTE, me, 4, world, &persistent[1]);
+}
+static void start_persistent(void) { MPI_Startall(2, persistent); }
+static void make_and_start(void) {
+  make_persistent();
+  start_persistent();
+}
+static void wait_persistent(void) { MPI_Waitall(2, persistent, MPI_STATUSES_IGNORE); }
 static void wait_four(void) { MPI_Waitall(4, requests, MPI_STATUSES_IGNORE); }
 static void probe(void) {
   int flag;
@@ -199,6 +213,8 @@ static const Operation messages[] = {
     {"Waitall of 4", start_four, wait_four, nothing, 0},
     {"Test, complete", irecv_and_send, test, wait_receive, 0}, /* it may not be, now and then */
     {"Test, not complete", irecv, test, isend_and_wait, 0},
+    {"Startall of 2", make_persistent, start_persistent, wait_persistent, 0},
+    {"Waitall of 2, persistent", make_and_start, wait_persistent, nothing, 0},
     {"Iprobe, nothing there", nothing, probe, nothing, 0},
     {"Barrier", nothing, barrier, nothing, 1},
     {"Allreduce", nothing, allreduce, nothing, 1},
@@ -295,6 +311,7 @@ int main(int argc, char** argv) {
     measure(polls, sizeof polls / sizeof polls[0]);
     end_pending();
     measure(messages, sizeof messages / sizeof messages[0]);
+    for (int i = 0; is_persistent && i < 2; ++i) MPI_Request_free(&persistent[i]);
   }
   make_windows();
   if (cached)

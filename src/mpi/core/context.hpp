@@ -1,6 +1,7 @@
 // What Hob knows of this process: its settings and its place in the job.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <mutex>
@@ -26,6 +27,8 @@ struct Context {
   std::vector<int> node_ranks;    ///< of the program's world, those that share memory with this one
   /// The program asked for a thread level: while one thread is in a call, others may store.
   bool threads_may_store = true;
+  /// An error handler that may return was set on some communicator of the program's.
+  std::atomic<bool> errors_may_return{false};
   /// Bytes that a get of Hob's own may bring, at most (workarounds/long_replies.hpp).
   std::uint64_t longest_get = std::numeric_limits<std::uint64_t>::max();
   std::string host;

@@ -394,9 +394,9 @@ inline constexpr double kSlowSearchSteps = 220;
 /// copied. Twice what the slowest memory takes.
 inline constexpr double kCopyNsPerByte = 0.25;
 /// From so many bytes on, copying could take longer than such a search: after slow ones the library
-/// is asked for the message beforehand, and that is timed. It may look at the network meanwhile, and
-/// a long message takes so long that only a longer search matters: so many steps, and nanoseconds
-/// for each byte.
+/// is asked for the message beforehand, and that is timed. It may look at the network meanwhile,
+/// and a long message takes so long that only a longer search matters: so many steps, and
+/// nanoseconds for each byte.
 inline constexpr double kLongToCopy = 4000;
 inline constexpr double kSlowProbeSteps = 440;
 inline constexpr double kSlowProbeNsPerByte = 0.03;

@@ -25,7 +25,8 @@ void destroy(PostedReceive& receive) {
   }
   receive.owns_type = receive.is_persistent = receive.is_abandoned = receive.is_blocking = false;
   receive.is_awaited.store(false, std::memory_order_relaxed);
-  receive.native = MPI_REQUEST_NULL;
+  receive.stands_behind = false;
+  receive.native = receive.persistent_native = MPI_REQUEST_NULL;
   receive.rest.store(MPI_REQUEST_NULL, std::memory_order_relaxed);
   receive.state.store(PostedReceive::State::inactive, std::memory_order_relaxed);
   receive.next_free = matching.free_receives;
@@ -106,6 +107,7 @@ int PostedReceive::result(MPI_Status* to) {
 
 /// If it went to the library, `heard`: or the program does not want to know what becomes of it.
 void PostedReceive::no_longer_outstanding(bool heard) {
+  if (std::exchange(is_sentinel, false)) channel->sampler.sentinel_completed();
   if (!counts_outstanding) return;
   counts_outstanding = false;
   --channel->outstanding;
@@ -130,6 +132,7 @@ void PostedReceive::retire() {
     requests::end_signal(*this);
     requests::now_inactive(*this);
   } else {
+    if (persistent_native != MPI_REQUEST_NULL) requests::no_longer_start_through(persistent_native);
     destroy(*this);
   }
 }

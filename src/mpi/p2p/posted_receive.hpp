@@ -28,6 +28,7 @@ class PostedReceive final : public Operation {
   void retire() override;
   void abandon() override;
   void cancel() override;
+  bool leaves_start() override;
   int start() override;
   bool is_event_driven() const override { return true; }
   bool persistent() const override { return is_persistent; }
@@ -58,6 +59,9 @@ class PostedReceive final : public Operation {
   bool owns_type = false;    ///< buffer.type is Hob's duplicate
   bool is_blocking = false;  ///< a blocking receive, which takes the message itself
   bool is_persistent = false;
+  bool stands_behind = false;  ///< a persistent one: behind its handle
+  bool is_sentinel = false;    ///< the same, for those before it
+  match::Sampler::Metering metering = match::Sampler::Metering::no;  ///< of its next start
   bool is_abandoned = false;
   std::atomic<bool> is_awaited{false};
   bool counts_outstanding = false;
@@ -76,6 +80,8 @@ class PostedReceive final : public Operation {
 
  private:
   int start_receiving();
+  int start_at_library();
+  bool stand_behind_handle();
   void no_longer_outstanding(bool heard);
 };
 

@@ -5,11 +5,23 @@
 #include <new>
 #include <utility>
 
+#include "mpi/core/context.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/posted_receive.hpp"
+#include "mpi/p2p/state.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi::p2p {
+namespace {
+
+/// Whether the library may free a persistent request, which then must be seen.
+bool may_be_freed() {
+  return library::kTraits.frees_failed_requests &&
+         context().errors_may_return.load(std::memory_order_relaxed);
+}
+
+}  // namespace
 
 bool PostedReceive::awaited() {
   if (takeover().few != 0 && state.load(std::memory_order_acquire) == State::in_prq) {
@@ -29,17 +41,50 @@ void PostedReceive::cancel() {
     real::Status_set_cancelled(&status, 1);
     state.store(State::complete, std::memory_order_release);
     requests::signal(*this);
-  } else if (now == State::at_library && counts_outstanding) {
+  } else if (now == State::at_library && (counts_outstanding || native == persistent_native)) {
     real::Cancel(&native);
   }
 }
 
-/// MPI_Start of a persistent receive.
+/// MPI_Start of a persistent receive. The library's own, as an MPI_Irecv, unless a message is to be
+/// dequeued for it or it is to be metered.
+bool PostedReceive::leaves_start() {
+  // The handle of a communicator that is gone may be another one's by now.
+  if (!stands_behind && !many_threads && !channel->gone && !may_be_freed() &&
+      fast_path.start(buffer.count, wanted.source, wanted.comm))
+    return true;
+  const std::lock_guard guard(gate);
+  settle_fast_path();
+  metering = match::Sampler::Metering::no;
+  if (channel->umq_length != 0 || channel->begins_takeover()) return false;
+  metering = channel->sampler.next();
+  if (metering != match::Sampler::Metering::no || may_be_freed()) return false;
+  if (std::exchange(stands_behind, false)) requests::step_back(persistent_native);
+  ++channel->meters.counters.native;
+  channel->timer.started(static_cast<std::uint64_t>(buffer.count));
+  if (!channel->gone) grant_fast_path(*channel);
+  return true;
+}
+
 int PostedReceive::start() {
   const std::lock_guard guard(gate);
+  if (!stand_behind_handle()) return real::Start(&persistent_native);
   const int result = start_receiving();
   if (result == MPI_SUCCESS) requests::now_active(*this);
   return result;
+}
+
+/// False: there is no memory, and nothing of this channel is in the PRQ any more.
+bool PostedReceive::stand_behind_handle() {
+  if (stands_behind) return true;
+  try {
+    requests::stand_behind(persistent_native, *this);
+    return stands_behind = true;
+  } catch (const std::bad_alloc&) {
+    if (channel->umq_length != 0) out_of_memory();  // its message may be there
+    repost_natively(*channel);
+    return false;
+  }
 }
 
 int PostedReceive::start_receiving() {
@@ -63,17 +108,25 @@ int PostedReceive::start_receiving() {
       repost_natively(*channel);  // older ones must not stay behind
     }
   }
+  return start_at_library();
+}
+
+int PostedReceive::start_at_library() {
+  using Metering = match::Sampler::Metering;
   const int result = real::Start(&persistent_native);
   if (result != MPI_SUCCESS) return result;
   native = persistent_native;
   ++channel->meters.counters.native;
-  if (channel->sampler.next() == match::Sampler::Metering::fully &&
-      channel->meters.append_posted(ticket)) {
+  channel->timer.started(static_cast<std::uint64_t>(buffer.count));
+  if (metering == Metering::fully && channel->meters.append_posted(ticket)) {
     channel->posted_at_library();
     counts_outstanding = is_metered = true;
-  } else {
-    counts_as_outstanding(false);
+  } else if (metering == Metering::sentinel) {
+    channel->sampler.sentinel_posted();
+    channel->meters.wait(channel->at_library());
+    is_sentinel = true;
   }
+  if (!channel->gone) grant_fast_path(*channel);
   // `rest` stays null: a wait does not take a persistent request away.
   state.store(State::at_library, std::memory_order_release);
   requests::signal(*this);

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/p2p/channel.hpp"
 #include "mpi/p2p/direct_calls.hpp"
 #include "mpi/p2p/library.hpp"
 #include "mpi/p2p/matcher.hpp"
 #include "mpi/p2p/state.hpp"
+#include "mpi/pmpi/library/library.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/report/interim.hpp"
@@ -393,6 +395,16 @@ int start_receive(const Buffer& buffer, const Wanted& wanted, MPI_Request* reque
   return start_natively(call, request);
 }
 
+/// Communicators of a session get theirs when they are made.
+static void note_error_handler(MPI_Comm comm) {
+  if (!library::kTraits.frees_failed_requests) return;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (real::Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return;
+  if (handler != MPI_ERRORS_ARE_FATAL)
+    context().errors_may_return.store(true, std::memory_order_relaxed);
+  real::Errhandler_free(&handler);
+}
+
 int make_persistent(const Buffer& buffer, const Wanted& wanted, MPI_Request* request) {
   const int error = native_persistent(buffer, wanted, request);
   if (error != MPI_SUCCESS) return error;
@@ -406,7 +418,8 @@ int make_persistent(const Buffer& buffer, const Wanted& wanted, MPI_Request* req
   receive->is_persistent = true;
   receive->persistent_native = *request;
   try {
-    requests::stand_behind(*request, *receive);
+    requests::start_through(*request, *receive);
+    note_error_handler(wanted.comm);
   } catch (const std::bad_alloc&) {
     destroy(*receive);
   }

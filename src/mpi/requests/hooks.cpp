@@ -309,15 +309,20 @@ void stays_known(MPI_Request handle, const KnownHandle& taken) {
 }  // namespace
 
 int on_Request_free(MPI_Request* request) {
-  if (HOB_LIKELY(only_native(*request))) return real::Request_free(request);
+  Operation* const persistent = may_start_through(*request) ? started_through(*request) : nullptr;
+  if (HOB_LIKELY(!persistent && only_native(*request))) return real::Request_free(request);
   const MPI_Request handle = *request;
-  const KnownHandle entry = take(handle);
+  KnownHandle entry = take(handle);
   if (!entry.pooled) {
     const int error = real::Request_free(request);
     if (error != MPI_SUCCESS) {
       stays_known(handle, entry);
       return error;
     }
+  }
+  if (persistent) {
+    no_longer_start_through(handle);
+    entry.operation = persistent;
   }
   if (entry.operation) entry.operation->abandon();
   if (entry.observer) entry.observer->completed(entry.cookie, true);
@@ -333,16 +338,27 @@ int on_Cancel(MPI_Request* request) {
 }
 
 int on_Start(MPI_Request* request) {
-  Operation* operation = requests::find(*request);
-  return operation && operation->persistent() ? operation->start() : real::Start(request);
+  Operation* const operation = started_through(*request);
+  return !operation || operation->leaves_start() ? real::Start(request) : operation->start();
 }
 
 int on_Startall(int count, MPI_Request array_of_requests[]) {
-  if (HOB_LIKELY(all_unknown(count, array_of_requests)) || count <= 0)
+  if (HOB_LIKELY(none_started_through()) || count <= 0)
     return real::Startall(count, array_of_requests);
-  for (int i = 0; i < count; ++i)
-    if (const int error = on_Start(&array_of_requests[i]); error != MPI_SUCCESS) return error;
-  return MPI_SUCCESS;
+  int first = 0;  // of those that the library is to start
+  const auto start_others = [&](int end) {
+    return first == end ? MPI_SUCCESS : real::Startall(end - first, array_of_requests + first);
+  };
+  for (int i = 0; i < count; ++i) {
+    if (!may_start_through(array_of_requests[i])) continue;
+    Operation* const operation = started_through(array_of_requests[i]);
+    if (!operation || operation->leaves_start()) continue;
+    int error = start_others(i);
+    if (error == MPI_SUCCESS) error = operation->start();
+    if (error != MPI_SUCCESS) return error;
+    first = i + 1;
+  }
+  return start_others(count);
 }
 
 }  // namespace hob::mpi

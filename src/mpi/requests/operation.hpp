@@ -44,6 +44,10 @@ class Operation {
   /// MPI_Cancel.
   virtual void cancel() {}
 
+  /// Before MPI_Start; only for persistent operations. True: the library is to start its own
+  /// request, and nothing is to be known of that one until the program starts it again. Else
+  /// start() comes next.
+  virtual bool leaves_start() { return false; }
   /// MPI_Start; only for persistent operations.
   virtual int start() { return MPI_ERR_REQUEST; }
 

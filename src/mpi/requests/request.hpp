@@ -26,9 +26,15 @@ void end_signal(Operation& operation);
 void now_active(const Operation& operation);
 void now_inactive(const Operation& operation);
 
-/// Lets Hob's operation stand behind a handle that the library made (a persistent request), until
-/// the program frees it. Hob frees the library's request then, too.
+/// Lets MPI_Start of a handle that the library made (a persistent request) ask Hob's operation,
+/// until the program frees it: Hob frees the library's request then, too. Waits and tests are the
+/// library's own unless the operation stands behind the handle. Throws std::bad_alloc.
+void start_through(MPI_Request handle, Operation& operation);
+/// The library has freed it.
+void no_longer_start_through(MPI_Request handle);
+/// Lets the operation stand behind such a handle, and no longer. Not while it is active.
 void stand_behind(MPI_Request handle, Operation& operation);
+void step_back(MPI_Request handle);
 
 /// Notifies `observer` when this request of the library's is complete. One observer per request.
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie);
@@ -41,6 +47,9 @@ void note_no_acquire(MPI_Request handle) noexcept;
 
 /// The operation behind a handle, or null.
 Operation* find(MPI_Request handle);
+
+/// The operation that MPI_Start of a handle asks, or null.
+Operation* started_through(MPI_Request handle);
 
 /// A handle from add() that the program was never given: nothing stands behind it any more.
 void withdraw(MPI_Request handle);

@@ -19,6 +19,7 @@ inline constexpr Traits kTraits{.has_progress_callbacks = false,
                                 .status_is_a_look = false,
                                 .keeps_epochs_locally = true,
                                 .passes_error_texts = false,
+                                .frees_failed_requests = false,
                                 // MPICH has 262,144 requests in all.
                                 .most_unexpected = std::uint64_t{1} << 17};
 

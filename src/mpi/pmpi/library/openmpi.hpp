@@ -18,6 +18,7 @@ inline constexpr Traits kTraits{.has_progress_callbacks = true,
                                 .status_is_a_look = true,
                                 .keeps_epochs_locally = false,
                                 .passes_error_texts = true,
+                                .frees_failed_requests = true,
                                 .most_unexpected = UINT64_MAX};
 
 /// Bytes of the message of this status.

@@ -40,6 +40,8 @@ struct Traits {
   bool keeps_epochs_locally;
   /// Error handlers get two pointers more than MPI asks for: a text, and null.
   bool passes_error_texts;
+  /// A persistent request whose transfer has failed is freed.
+  bool frees_failed_requests;
   /// Messages in Hob's UMQ, each of which takes a request of the library's.
   std::uint64_t most_unexpected;
 };
