@@ -1,7 +1,7 @@
 # Point-to-point programs on every MPI library: plainly, with Hob as it is by default, and with every
 # receive taken over.
 
-foreach(program order probe modes requests arrays comms flood counts notice patterns)
+foreach(program order probe modes requests arrays comms flood counts notice patterns yields)
   hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c)
 endforeach()
 set(open_mpis ${HOB_MPIS})
@@ -200,6 +200,14 @@ endforeach()
 # By itself, after a few receives.
 foreach(mpi IN LISTS HOB_MPIS)
   hob_p2p_test("" p2p_notice ${mpi} RANKS 2 MATCH auto)
+endforeach()
+
+# What MPICH 5 yields in its waits, and no other library.
+foreach(mpi IN LISTS HOB_MPIS)
+  if(mpi STREQUAL "mpich5")
+    hob_p2p_test("" p2p_yields ${mpi} RANKS 2 MATCH auto ARGS left_out)
+  endif()
+  hob_p2p_test("_library" p2p_yields ${mpi} RANKS 2 MATCH auto SETTINGS HOB_YIELDS=library ARGS made)
 endforeach()
 
 # A million unexpected messages; fewer on MPICH, which itself takes minutes for more.
