@@ -1,7 +1,7 @@
 // Yields of the MPI library while it waits. MPICH 5 calls sched_yield after each poll of a wait
-// that found nothing: where nobody else wants the core, that is most of what a short message takes
-// (pingpong of 8 B on one node 1.5 us, 0.3 us without). Hob stands between, and makes them while
-// other processes take the core.
+// that found nothing: where no other process wants the core, that is most of what a short message
+// takes (pingpong of 8 B on one node 1.5 us, 0.3 us without). Hob stands between, and makes them
+// while other processes take the core.
 #pragma once
 
 #include <cstdint>

@@ -539,7 +539,8 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
        return std::max(os::waited_for_core(::getpid()), before) - before;
      }},
     {{"yields_left_out", "times",
-      "Yields of the MPI library in its waits that were left out, since nobody took the core."},
+      "Yields of the MPI library in its waits that were left out, since no other process took the "
+      "core."},
      [](const Process&) -> std::uint64_t { return library_yields::left_out(); }},
     {{"incoming", "calls",
       "Calls that had the library fill memory of a window, where that would not be seen otherwise "
