@@ -1,5 +1,5 @@
-/* MPICH 5 gives its core away after each poll of a wait. Hob leaves most of that out while nobody
- * else wants the core, and makes what the program yields itself. */
+/* MPICH 5 gives its core away after each poll of a wait. Hob leaves most of that out while no other
+ * process wants the core, and makes what the program yields itself. */
 #include <sched.h>
 
 #include "p2p_check.h"

@@ -29,6 +29,9 @@ struct Context {
   bool threads_may_store = true;
   /// An error handler that may return was set on some communicator of the program's.
   std::atomic<bool> errors_may_return{false};
+  void note_error_handler(MPI_Errhandler handler) {
+    if (handler != MPI_ERRORS_ARE_FATAL) errors_may_return.store(true, std::memory_order_relaxed);
+  }
   /// Bytes that a get of Hob's own may bring, at most (workarounds/long_replies.hpp).
   std::uint64_t longest_get = std::numeric_limits<std::uint64_t>::max();
   std::string host;

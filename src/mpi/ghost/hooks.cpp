@@ -113,8 +113,7 @@ int on_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
 }
 
 int on_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
-  if (errhandler != MPI_ERRORS_ARE_FATAL)
-    context().errors_may_return.store(true, std::memory_order_relaxed);
+  context().note_error_handler(errhandler);
   // Errors that belong to no communicator go to the library's own MPI_COMM_WORLD.
   if (program_world.is_smaller && comm == program_world.comm)
     real::Comm_set_errhandler(MPI_COMM_WORLD, errhandler);

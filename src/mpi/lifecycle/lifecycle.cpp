@@ -30,7 +30,6 @@
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/spin.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/library_yields.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/report/report.hpp"
 #include "mpi/rma/cache/tracing.hpp"
@@ -285,8 +284,6 @@ void start(int thread_level, bool world, bool any_thread) {
   at(&Part::start);
   active = true;
   at(&Part::serve);
-  const bool shares_cores = process.crowded || process.settings.ghosts > 0;
-  if (!many_threads && !shares_cores && process.settings.yields == "auto") library_yields::start();
   // With several threads inside MPI, one may learn something in a call that began before another
   // one's first get.
   if (many_threads)
@@ -299,13 +296,11 @@ void expect_threads() {
   if (many_threads) return;
   backwards_at(&Part::expect_threads);
   many_threads = true;
-  library_yields::stop();
   if (active) expect_them_together();
 }
 
 void finish() {
   Context& process = context();
-  library_yields::stop();
   at(&Part::stop);
   at(&Part::finish);
   correct_clock();

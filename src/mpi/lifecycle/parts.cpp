@@ -8,6 +8,7 @@
 #include "mpi/heat/heating.hpp"
 #include "mpi/p2p/p2p.hpp"
 #include "mpi/pmpi/state.hpp"
+#include "mpi/progress/library_yields.hpp"
 #include "mpi/progress/overlap.hpp"
 #include "mpi/progress/progress.hpp"
 #include "mpi/report/interim.hpp"
@@ -76,6 +77,10 @@ constexpr auto kParts = std::to_array<Part>({
      .expect_threads = overlap_thread::finish,
      .stop = overlap_thread::finish,
      .datatype_ended = overlap_thread::forget_size},
+    {.name = "yields",
+     .start = library_yields::start,
+     .expect_threads = library_yields::stop,
+     .stop = library_yields::stop},
     {.name = "interim reports", .serve = begin_interim_reports, .stop = end_interim_reports},
 });
 

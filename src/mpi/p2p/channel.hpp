@@ -66,6 +66,12 @@ class Channel final : public CompletionObserver {
             tag == MPI_ANY_TAG ? match::kAnyTag : tag};
   }
 
+  /// A receive of so many elements goes to the library, and is not timed.
+  void started_natively(MPI_Count elements) {
+    ++meters.counters.native;
+    timer.started(static_cast<std::uint64_t>(elements));
+  }
+
   /// One more receive waits at the library, and Hob will hear of its end.
   void posted_at_library();
 

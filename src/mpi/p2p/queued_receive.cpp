@@ -41,12 +41,13 @@ void PostedReceive::cancel() {
     real::Status_set_cancelled(&status, 1);
     state.store(State::complete, std::memory_order_release);
     requests::signal(*this);
-  } else if (now == State::at_library && (counts_outstanding || native == persistent_native)) {
+  } else if (now == State::at_library &&
+             (counts_outstanding || (is_persistent && native == persistent_native))) {
     real::Cancel(&native);
   }
 }
 
-/// MPI_Start of a persistent receive. The library's own, as an MPI_Irecv, unless a message is to be
+/// A persistent receive is the library's own, as an MPI_Irecv, unless a message is to be
 /// dequeued for it or it is to be metered.
 bool PostedReceive::leaves_start() {
   // The handle of a communicator that is gone may be another one's by now.
@@ -59,9 +60,8 @@ bool PostedReceive::leaves_start() {
   if (channel->umq_length != 0 || channel->begins_takeover()) return false;
   metering = channel->sampler.next();
   if (metering != match::Sampler::Metering::no || may_be_freed()) return false;
-  if (std::exchange(stands_behind, false)) requests::step_back(persistent_native);
-  ++channel->meters.counters.native;
-  channel->timer.started(static_cast<std::uint64_t>(buffer.count));
+  if (std::exchange(stands_behind, false)) requests::withdraw(persistent_native);
+  channel->started_natively(buffer.count);
   if (!channel->gone) grant_fast_path(*channel);
   return true;
 }
@@ -116,8 +116,7 @@ int PostedReceive::start_at_library() {
   const int result = real::Start(&persistent_native);
   if (result != MPI_SUCCESS) return result;
   native = persistent_native;
-  ++channel->meters.counters.native;
-  channel->timer.started(static_cast<std::uint64_t>(buffer.count));
+  channel->started_natively(buffer.count);
   if (metering == Metering::fully && channel->meters.append_posted(ticket)) {
     channel->posted_at_library();
     counts_outstanding = is_metered = true;

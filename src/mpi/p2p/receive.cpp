@@ -234,8 +234,7 @@ int receive_nonblocking(Call& call, MPI_Status* status) {
 
 int receive_natively(Call& call, bool lone, MPI_Status* status) {
   Channel& channel = *call.channel;
-  ++channel.meters.counters.native;
-  channel.timer.started(static_cast<std::uint64_t>(call.buffer.count));
+  channel.started_natively(call.buffer.count);
   if (lone)
     ++channel.meters.counters.lone;
   else
@@ -249,8 +248,7 @@ int receive_watched(Call& call, MPI_Status* status) {
   Channel& channel = *call.channel;
   match::DepthMeter::Ticket ticket = 0;
   if (!channel.meters.append_posted(ticket)) return receive_natively(call, false, status);
-  ++channel.meters.counters.native;
-  channel.timer.started(static_cast<std::uint64_t>(call.buffer.count));
+  channel.started_natively(call.buffer.count);
   channel.meters.wait(channel.at_library() + 1);
   channel.policy.searched(1, channel.outstanding);
   ++channel.references;
@@ -400,8 +398,7 @@ static void note_error_handler(MPI_Comm comm) {
   if (!library::kTraits.frees_failed_requests) return;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (real::Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return;
-  if (handler != MPI_ERRORS_ARE_FATAL)
-    context().errors_may_return.store(true, std::memory_order_relaxed);
+  context().note_error_handler(handler);
   real::Errhandler_free(&handler);
 }
 

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "mpi/core/context.hpp"
 #include "mpi/core/tuning.hpp"
 #include "mpi/pmpi/resolve.hpp"
-#include "os/scheduling.hpp"
+#include "mpi/pmpi/state.hpp"
+#include "mpi/progress/yielding.hpp"
 #include "pay/yield_predictor.hpp"
 
 namespace hob::mpi::library_yields {
@@ -59,38 +61,50 @@ Yields& yields() {
   return all;
 }
 
-/// Whether one that this address asks for is to be made. Called wherever the process yields.
-bool is_made(std::uintptr_t caller) {
-  Yields& own = yields();
-  if (!own.callers.has(caller) || ::pthread_equal(::pthread_self(), own.thread) == 0) return true;
+int give_core_away() { return static_cast<int>(::syscall(SYS_sched_yield)); }
+
+/// The library yields, in the thread whose yields are judged.
+void judge(Yields& own) {
   const unsigned turn = own.turns++;
-  if (own.predictor.taken() && turn % tuning::yielding::kYieldsPerLook != 0) return true;
-  if (!own.predictor.due(turn)) {
+  if (own.predictor.taken() && turn % tuning::yielding::kYieldsPerLook != 0)
+    give_core_away();
+  else if (own.predictor.due(turn))
+    yielding::give_core_away(own.predictor, tick_nanoseconds());
+  else
     ++own.left_out;
-    return false;
-  }
-  const std::uint64_t before = tick_nanoseconds();
-  ::syscall(SYS_sched_yield);
-  own.predictor.yielded(before, tick_nanoseconds(), os::turns_lost);
-  return false;
 }
 
 }  // namespace
 
 void start() {
+  const Context& process = context();
+  const bool shares_cores = process.crowded || process.settings.ghosts > 0;
+  if (many_threads || shares_cores || process.settings.yields != "auto") return;
+  const Range library = range_of(reinterpret_cast<std::uintptr_t>(real::find("PMPI_Wait")));
+  // Where both are one object, Hob's own yields would be judged, too.
+  if (library.has(reinterpret_cast<std::uintptr_t>(&start))) return;
   Yields& own = yields();
   own.thread = ::pthread_self();
-  own.callers = range_of(reinterpret_cast<std::uintptr_t>(real::find("PMPI_Wait")));
+  own.callers = library;
 }
 
 void stop() { yields().callers = {}; }
 
 std::uint64_t left_out() { return yields().left_out; }
 
+/// What sched_yield does for this caller, wherever in the process it is.
+static int yield_for(std::uintptr_t caller) {
+  Yields& own = yields();
+  const bool is_judged =
+      own.callers.has(caller) && ::pthread_equal(::pthread_self(), own.thread) != 0;
+  if (!is_judged) return give_core_away();
+  judge(own);
+  return 0;
+}
+
 }  // namespace hob::mpi::library_yields
 
 extern "C" [[gnu::visibility("default")]] int sched_yield() noexcept {
-  const auto caller = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
-  if (!hob::mpi::library_yields::is_made(caller)) return 0;
-  return static_cast<int>(::syscall(SYS_sched_yield));
+  return hob::mpi::library_yields::yield_for(
+      reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }

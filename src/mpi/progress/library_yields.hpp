@@ -8,8 +8,9 @@
 
 namespace hob::mpi::library_yields {
 
-/// From now on, what the calling thread's calls of the MPI library yield is judged. Not with
-/// several threads in MPI: there, a yield lets others have a lock.
+/// From now on, what the calling thread's calls of the MPI library yield is judged (setting
+/// yields). Not with several threads in MPI: there, a yield lets others have a lock. Not where
+/// processes share cores by design.
 void start();
 /// All yields are made again.
 void stop();

@@ -309,7 +309,7 @@ void stays_known(MPI_Request handle, const KnownHandle& taken) {
 }  // namespace
 
 int on_Request_free(MPI_Request* request) {
-  Operation* const persistent = may_start_through(*request) ? started_through(*request) : nullptr;
+  Operation* const persistent = started_through(*request);
   if (HOB_LIKELY(!persistent && only_native(*request))) return real::Request_free(request);
   const MPI_Request handle = *request;
   KnownHandle entry = take(handle);
@@ -350,7 +350,6 @@ int on_Startall(int count, MPI_Request array_of_requests[]) {
     return first == end ? MPI_SUCCESS : real::Startall(end - first, array_of_requests + first);
   };
   for (int i = 0; i < count; ++i) {
-    if (!may_start_through(array_of_requests[i])) continue;
     Operation* const operation = started_through(array_of_requests[i]);
     if (!operation || operation->leaves_start()) continue;
     int error = start_others(i);

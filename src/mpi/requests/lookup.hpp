@@ -67,9 +67,11 @@ inline bool all_unknown(int count, const MPI_Request* handles) {
 inline std::uint64_t start_bit(MPI_Request handle) {
   return std::uint64_t{1} << handle_hash(handle_bits(handle), 6);
 }
-/// False: MPI_Start of this handle is the library's own.
-inline bool may_start_through(MPI_Request handle) {
-  return (state.start_bits.load(std::memory_order_relaxed) & start_bit(handle)) != 0;
+/// The operation that MPI_Start of a handle asks, or null. Most others are known by a load.
+Operation* find_started_through(MPI_Request handle);
+inline Operation* started_through(MPI_Request handle) {
+  if ((state.start_bits.load(std::memory_order_relaxed) & start_bit(handle)) == 0) return nullptr;
+  return find_started_through(handle);
 }
 inline bool none_started_through() { return state.start_bits.load(std::memory_order_relaxed) == 0; }
 

@@ -128,12 +128,10 @@ void note_no_acquire(MPI_Request handle) noexcept {
 
 Operation* find(MPI_Request handle) { return look_up(handle).operation; }
 
-void step_back(MPI_Request handle) { forget_any(handle); }
-
 void start_through(MPI_Request handle, Operation& operation) {
   const std::lock_guard guard(registry().lock);
   Operation*& asked = registry().starts.at(handle_bits(handle)).operation;
-  if (!asked) one_more(state.starts);
+  if (!asked) ++registry().started_through;
   asked = &operation;
   state.start_bits.store(state.start_bits.load(std::memory_order_relaxed) | start_bit(handle),
                          std::memory_order_relaxed);
@@ -143,13 +141,10 @@ void no_longer_start_through(MPI_Request handle) {
   const std::lock_guard guard(registry().lock);
   KnownHandle* const entry = registry().starts.find(handle_bits(handle));
   if (!entry || !std::exchange(entry->operation, nullptr)) return;
-  one_less(state.starts);
-  if (state.starts.load(std::memory_order_relaxed) == 0)
-    state.start_bits.store(0, std::memory_order_relaxed);
+  if (--registry().started_through == 0) state.start_bits.store(0, std::memory_order_relaxed);
 }
 
-Operation* started_through(MPI_Request handle) {
-  if (!may_start_through(handle)) return nullptr;
+Operation* find_started_through(MPI_Request handle) {
   std::unique_lock guard(registry().lock, std::defer_lock);
   if (HOB_UNLIKELY(many_threads)) guard.lock();  // no thread of Hob's adds any
   const KnownHandle* const entry = registry().starts.find(handle_bits(handle));

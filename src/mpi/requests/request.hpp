@@ -32,9 +32,8 @@ void now_inactive(const Operation& operation);
 void start_through(MPI_Request handle, Operation& operation);
 /// The library has freed it.
 void no_longer_start_through(MPI_Request handle);
-/// Lets the operation stand behind such a handle, and no longer. Not while it is active.
+/// Lets the operation stand behind such a handle, until withdraw(). Not while it is active.
 void stand_behind(MPI_Request handle, Operation& operation);
-void step_back(MPI_Request handle);
 
 /// Notifies `observer` when this request of the library's is complete. One observer per request.
 void watch(MPI_Request handle, CompletionObserver& observer, std::uint64_t cookie);
@@ -48,10 +47,8 @@ void note_no_acquire(MPI_Request handle) noexcept;
 /// The operation behind a handle, or null.
 Operation* find(MPI_Request handle);
 
-/// The operation that MPI_Start of a handle asks, or null.
-Operation* started_through(MPI_Request handle);
-
-/// A handle from add() that the program was never given: nothing stands behind it any more.
+/// Nothing stands behind it any more: a handle from add() that the program was never given, or one
+/// of stand_behind().
 void withdraw(MPI_Request handle);
 
 /// Waits for one request of any kind while Hob's own things advance.

@@ -76,8 +76,7 @@ struct State {
   /// watch get its results.
   std::atomic<std::int64_t> operations{0};
 
-  /// Handles whose MPI_Start asks an operation, and bits of their hashes; none where there is none.
-  std::atomic<std::int64_t> starts{0};
+  /// Of handles whose MPI_Start asks an operation, bits of their hashes; 0: there is none.
   std::atomic<std::uint64_t> start_bits{0};
 
   /// The handle that the library gives to all requests of one-sided operations that are complete

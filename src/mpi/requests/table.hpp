@@ -90,7 +90,8 @@ class HandleTable {
 struct Registry {
   Spin lock;
   HandleTable table;
-  HandleTable starts;  ///< the operations that MPI_Start asks
+  HandleTable starts;                 ///< the operations that MPI_Start asks
+  std::uint64_t started_through = 0;  ///< so many
   std::vector<MPI_Request> free_handles;
   MPI_Request never = MPI_REQUEST_NULL;  ///< not complete until MPI ends
   std::uint64_t watches = 0;

@@ -307,6 +307,17 @@ TEST_F(Matching, AnErrorBesideTheProgramReachesItsHandlerInItsNextCall) {
   EXPECT_EQ(fake::calls("Comm_call_errhandler"), 0u);
 }
 
+TEST_F(Matching, AReceiveThatFailedIsNotCancelledAtTheLibrary) {
+  int value = 0;
+  MPI_Request request = start(&value, 1, 5);
+  arrive(1, 5, 42);
+  fake::fail("Imrecv", MPI_ERR_OTHER);
+  EXPECT_TRUE(advance_by_thread());
+  EXPECT_EQ(MPI_Cancel(&request), MPI_SUCCESS);
+  EXPECT_EQ(fake::calls("Cancel"), 0u) << "it has no request there";
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+}
+
 TEST_F(Matching, AThreadBesideTheProgramCallsNoFunctionsOfIt) {
   int value = 0;
   MPI_Request request = start(&value, 1, 5);
