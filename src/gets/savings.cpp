@@ -64,15 +64,17 @@ pay::SavedRange Savings::estimate(const Counts& counts) const {
   const HitCost& hit = hit_;
   // Waits are for bytes that were not touched before, which is slower where these are near: what a
   // later one would have taken is not known there, and is hardly more than a hit.
-  if (lone.known ? lone.least < kNear * hit.ticks : more.known && more.least < kNear * hit.ticks)
+  if (lone.known ? lone.least < kNear * hit.ticks()
+                 : more.known && more.least < kNear * hit.ticks())
     lone = more = {.known = true};
-  if (byte.known && (config_.one_node || byte.least < kNear * hit.ticks_per_byte))
+  if (byte.known && (config_.one_node || byte.least < kNear * hit.ticks_per_byte()))
     byte = {.known = true};
   if (!lone.known) lone = more;
   const auto trips = static_cast<double>(std::min(counts.trips, counts.hits));
   const auto others = static_cast<double>(counts.hits) - trips;
   const auto bytes = static_cast<double>(counts.bytes);
-  const double spent = static_cast<double>(counts.hits) * hit.ticks + bytes * hit.ticks_per_byte +
+  const double spent = static_cast<double>(counts.hits) * hit.ticks() +
+                       bytes * hit.ticks_per_byte() +
                        static_cast<double>(counts.ahead_bytes) * byte.usual;
   const auto saved = [&](double pay::PriceRange::*which) {
     return std::max(0.0, trips * lone.*which + others * more.*which + bytes * byte.*which - spent);

@@ -139,12 +139,12 @@ TEST_F(Saved, NothingIsSaidOfNearTargets) {
   const pay::SavedRange saved = savings.estimate({.trips = 100, .hits = 100});
   EXPECT_TRUE(saved.known);
   EXPECT_EQ(saved.most, 0);
-  hit.ticks = 10;
+  hit.set(10, hit.ticks_per_byte());
   EXPECT_GT(savings.estimate({.trips = 100, .hits = 100}).usual, 10'000);
 }
 
 TEST_F(Saved, NorOfLargeGetsFromThem) {
-  hit.ticks_per_byte = 0.1;
+  hit.set(hit.ticks(), 0.1);
   large(30, 65'536, 65'536 * 3 / 10);
   EXPECT_EQ(savings.estimate({.trips = 100, .hits = 100, .bytes = 6'553'600}).most, 0);
 }

@@ -110,13 +110,13 @@ TEST_F(Gets, FlushesAfterAFlushOfAllAreTheLibrarysUntilSomethingIsIssued) {
 TEST_F(Gets, WhatAHitTakesIsMeasuredWithTheFirstGetThatMisses) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto try_it = [&] {
-    const double estimate = hit_cost().ticks;
+    const double estimate = hit_cost().ticks();
     const int value = 1;
     MPI_Put(&value, 1, MPI_INT, 1, 9, 1, MPI_INT, win_);
     MPI_Win_flush(1, win_);
-    if (hit_cost().ticks != estimate) std::_Exit(2);
+    if (hit_cost().ticks() != estimate) std::_Exit(2);
     for (int i = 0; i < 2; ++i) read(1, 7);  // the first is not kept: the write was not seen
-    std::_Exit(hit_cost().ticks == estimate ? 3 : 0);
+    std::_Exit(hit_cost().ticks() == estimate ? 3 : 0);
   };
   EXPECT_EXIT(try_it(), testing::ExitedWithCode(0), "");
 }
@@ -216,19 +216,19 @@ class NearJob {
   explicit NearJob(double hit = 1e12) {
     context().settings.cache_bypass = context().one_node = true;
     measure_hit_cost();
-    measured_ = cost_;
-    cost_.ticks = hit;
+    measured_ = cost_.ticks();
+    cost_.set(hit, cost_.ticks_per_byte());
   }
   ~NearJob() {
     context().settings.cache_bypass = context().one_node = false;
-    cost_ = measured_;
+    cost_.set(measured_, cost_.ticks_per_byte());
   }
   NearJob(const NearJob&) = delete;
   NearJob& operator=(const NearJob&) = delete;
 
  private:
   HitCost& cost_ = const_cast<HitCost&>(hit_cost());
-  HitCost measured_;
+  double measured_ = 0;
 };
 
 TEST_F(Gets, AFlushOfAWindowThatIsLeftAloneReachesTheLibrary) {

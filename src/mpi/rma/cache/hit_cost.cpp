@@ -49,9 +49,8 @@ void measure() {
     return static_cast<double>(least);
   };
   const double small = best(kSmall);
-  cost().ticks += small;
-  cost().ticks_per_byte =
-      std::max(0.0, best(kLarge) - small) / static_cast<double>(kLarge - kSmall);
+  cost().set(cost().ticks() + small,
+             std::max(0.0, best(kLarge) - small) / static_cast<double>(kLarge - kSmall));
 }
 
 }  // namespace
