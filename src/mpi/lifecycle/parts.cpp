@@ -78,6 +78,7 @@ constexpr auto kParts = std::to_array<Part>({
      .stop = overlap_thread::finish,
      .datatype_ended = overlap_thread::forget_size},
     {.name = "yields",
+     .report = register_yields_report,
      .start = library_yields::start,
      .expect_threads = library_yields::stop,
      .stop = library_yields::stop},

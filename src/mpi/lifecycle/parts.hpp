@@ -61,7 +61,8 @@ inline void backwards_at(void (*Part::*moment)()) {
 /// constructor runs before Hob's.
 void register_parts();
 
-/// What overlap says there (overlap_report.cpp).
+/// What overlap and yields say there (overlap_report.cpp, yields_report.cpp).
 void register_overlap_report();
+void register_yields_report();
 
 }  // namespace hob::mpi

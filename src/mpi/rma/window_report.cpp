@@ -17,7 +17,6 @@
 #include "mpi/core/acquires.hpp"
 #include "mpi/core/context.hpp"
 #include "mpi/pmpi/wrapper.hpp"
-#include "mpi/progress/library_yields.hpp"
 #include "mpi/report/registry.hpp"
 #include "mpi/rma/direct.hpp"
 #include "mpi/rma/incoming.hpp"
@@ -538,10 +537,6 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
        const std::uint64_t before = context().core_waits;
        return std::max(os::waited_for_core(::getpid()), before) - before;
      }},
-    {{"yields_left_out", "times",
-      "Yields of the MPI library in its waits that were left out, since no other process took the "
-      "core."},
-     [](const Process&) -> std::uint64_t { return library_yields::left_out(); }},
     {{"incoming", "calls",
       "Calls that had the library fill memory of a window, where that would not be seen otherwise "
       "(RDMA adapters)."},

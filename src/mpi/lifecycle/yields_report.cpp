@@ -1,0 +1,52 @@
+// What is said of the MPI library's yields in the report.
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mpi/lifecycle/parts.hpp"
+#include "mpi/progress/library_yields.hpp"
+#include "mpi/report/registry.hpp"
+#include "report/report.hpp"
+
+namespace hob::mpi {
+namespace library_yields {
+namespace {
+
+/// Yields on each rank: fewer took the library some milliseconds at most.
+constexpr std::uint64_t kWorthMentioning = 10'000;
+
+struct Process {};
+using Row = report::CounterRow<Process>;
+constexpr auto kRows = std::to_array<Row>({
+    {{"yields_left_out", "times",
+      "Yields of the MPI library in its waits that were left out, since no other process took the "
+      "core."},
+     [](const Process&) -> std::uint64_t { return left_out(); }},
+});
+constexpr auto kInfos = report::infos_of(kRows);
+
+void count(std::span<std::uint64_t> values) { report::add_values(kRows, Process{}, values); }
+
+/// How long a wait would have taken with them is not known: a wait polls more often without.
+std::vector<std::string> sentences(const report::Counters& sums) {
+  const std::uint64_t times = sums["yields_left_out"];
+  if (times < kWorthMentioning * static_cast<std::uint64_t>(ranks_summed())) return {};
+  return {fmt::format(
+      "The MPI library's waits polled {} times without giving their core away, which no other "
+      "process took; how much time that saved is unknown",
+      report::count_text(times))};
+}
+
+}  // namespace
+}  // namespace library_yields
+
+void register_yields_report() {
+  using namespace library_yields;
+  add_report_part({.counters = kInfos, .count = count, .sentences = sentences});
+}
+
+}  // namespace hob::mpi
