@@ -10,8 +10,9 @@ namespace hob::overlap {
 
 /// Of the phases of a process (judge.hpp): those that leave time to compute are all looked at;
 /// after some that leave none, ever more starts are passed over. Looking costs some 0.1 us a start,
-/// and some 12 us with help, since that wakes a thread: after fewer of them there is no help until
-/// one was seen that leaves time.
+/// and some 12 us with help, since that wakes a thread (the first time 100 to 200 us, since it
+/// makes that thread): there is no help before one was seen that leaves time, nor after a few that
+/// do not.
 class Attention {
  public:
   static constexpr int kVainPhases = 32;
@@ -43,7 +44,8 @@ class Attention {
   }
 
  private:
-  int vain_ = 0, vain_helps_ = 0;
+  int vain_ = 0;
+  int vain_helps_ = kVainHelps;    ///< since one left time
   std::uint64_t passed_over_ = 0;  ///< starts, from now on
   pay::Backoff<> pauses_{{.first = 128, .longest = 1 << 15, .times = 4}};
 };

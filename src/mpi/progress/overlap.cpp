@@ -47,6 +47,7 @@ struct Program {
   bool only_watches = false;  ///< there is no thread, and never will be
   bool stays_out = false;     ///< for good: functions of the program's may run in whatever advances
   bool in_phase = false;
+  int ended_in_phase = 0;     ///< operations that ended before there was time to compute
   bool all_complete = false;  ///< in the phase, as the thread has found
   // Of the phase that is under way: ticks.
   std::uint64_t phase_start = 0;
@@ -119,6 +120,7 @@ void begin_phase() {
   own.phase_start = ticks();
   own.helps = !own.only_watches && own.judge.begin(own.attention.may_help());
   own.outside = own.waited = own.unused = 0;
+  own.ended_in_phase = 0;
   own.useful_before = worker::work().useful;
   notify_worker();
 }
@@ -221,13 +223,22 @@ void track(MPI_Request request, bool forbids) {
   leave_for_computing(false);
 }
 
+/// One more has ended: where something is under way all the time, as a receive that is polled, and
+/// some others have ended with no time to compute in between, nothing can be helped. The next start
+/// that is looked at begins another phase.
+bool is_vain_phase() {
+  Program& own = program();
+  if (own.always || own.outside != 0) return false;
+  return ++own.ended_in_phase == tuning::kOverlapEndedInVain;
+}
+
 void untrack(MPI_Request request) {
   Program& own = program();
   const bool forbade = own.outstanding.forbidding();
   if (!own.outstanding.remove(handle_bits(request))) return;
   count_tracked(request, -1);
   worker::drop(request);
-  if (own.outstanding.empty())
+  if (own.in_phase && (own.outstanding.empty() || is_vain_phase()))
     end_phase();
   else if (forbade && !own.outstanding.forbidding())
     notify_worker();
@@ -346,6 +357,7 @@ void finish() {
   for (auto& counter : watched.hashes) counter.store(0, std::memory_order_relaxed);
   own.outstanding = {};
   own.persistent = {};
+  watched.has_persistent.store(false, std::memory_order_relaxed);
   own.windows = {};
   own.in_phase = false;
 }
@@ -431,25 +443,26 @@ void started_task() {
   stay_out();
 }
 
-void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
-  if (request == MPI_REQUEST_NULL || !large(count, datatype)) return;
+void made(MPI_Request request, bool forbids) {
   const Locked locked;
-  program().persistent.add(handle_bits(request));
+  program().persistent.add(handle_bits(request), forbids);
+  watched.has_persistent.store(true, std::memory_order_relaxed);
+}
+
+void made_message(MPI_Request request, std::int64_t count, MPI_Datatype datatype) {
+  if (request != MPI_REQUEST_NULL && large(count, datatype)) made(request, false);
 }
 
 void made_collective(MPI_Request request, std::int64_t count, MPI_Datatype datatype,
                      MPI_Comm comm) {
-  if (request == MPI_REQUEST_NULL || !large(count, datatype, comm)) return;
-  const Locked locked;
-  program().persistent.add(handle_bits(request));
+  if (request != MPI_REQUEST_NULL && large(count, datatype, comm)) made(request, false);
 }
 
 void made_reduction(MPI_Request request, MPI_Op op, std::int64_t count, MPI_Datatype datatype,
                     MPI_Comm comm) {
   const bool forbids = of_program(op);
-  if (request == MPI_REQUEST_NULL || (!forbids && !large(count, datatype, comm))) return;
-  const Locked locked;
-  program().persistent.add(handle_bits(request), forbids);
+  if (request != MPI_REQUEST_NULL && (forbids || large(count, datatype, comm)))
+    made(request, forbids);
 }
 
 void freed_request(MPI_Request request) {
@@ -457,6 +470,7 @@ void freed_request(MPI_Request request) {
   Program& own = program();
   untrack(request);
   own.persistent.remove(handle_bits(request));
+  watched.has_persistent.store(!own.persistent.empty(), std::memory_order_relaxed);
 }
 
 void started_persistent(int count, const MPI_Request* requests) {

@@ -127,6 +127,11 @@ inline bool concerned(std::int64_t count, MPI_Datatype datatype) {
   return announces_calls() || may_be_large(count, datatype);
 }
 
+/// For wrappers of MPI_Start and MPI_Startall: the same.
+inline bool concerned_by_starts() {
+  return announces_calls() || watched.has_persistent.load(std::memory_order_relaxed);
+}
+
 /// The same where nothing may come between the wrapper and its caller.
 class InsideIfAnnounced {
  public:

@@ -98,6 +98,9 @@ struct Watched {
   /// Those of so many bytes. Written while MPI starts.
   std::int64_t large_bytes = 0;
 
+  /// There are persistent requests whose starts are to be watched.
+  std::atomic<bool> has_persistent{false};
+
   /// Whether a request is complete: what start() was given. Written while MPI starts.
   bool (*is_complete)(MPI_Request) = nullptr;
 

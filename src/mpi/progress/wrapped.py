@@ -152,6 +152,8 @@ def is_concerned(call):
     if call.base in MESSAGES and bytes_started(call):
         # A small one while nothing is under way is what it is without overlap.
         return f" && overlap_thread::concerned({bytes_started(call)})"
+    if call.base in STARTS:
+        return " && overlap_thread::concerned_by_starts()"
     return ""
 
 
