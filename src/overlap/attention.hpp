@@ -24,6 +24,7 @@ class Attention {
     --passed_over_;
     return false;
   }
+  bool passes_over() { return !begins(); }
   bool is_due() const { return passed_over_ == 0; }
 
   /// A phase that begins may be helped.

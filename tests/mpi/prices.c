@@ -68,9 +68,29 @@ static void testany_pending(void) {
   int index, flag;
   MPI_Testany(2, &requests[2], &index, &flag, MPI_STATUS_IGNORE);
 }
+/* Messages of a size that overlap watches, while one is under way all the time that is only polled.
+ */
+static char large[4][1 << 16];
+static MPI_Request polled = MPI_REQUEST_NULL;
+static void irecv_large(void) {
+  const int bytes = sizeof large[0];
+  if (polled == MPI_REQUEST_NULL) MPI_Irecv(large[0], bytes, MPI_BYTE, me, 6, world, &polled);
+  MPI_Irecv(large[1], bytes, MPI_BYTE, me, 7, world, &requests[0]);
+}
+static void isend_large(void) {
+  MPI_Isend(large[2], sizeof large[2], MPI_BYTE, me, 7, world, &requests[1]);
+}
+static void poll_large(void) {
+  for (int flag = 0; !flag;) MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
+  int flag;
+  MPI_Test(&polled, &flag, MPI_STATUS_IGNORE);
+}
 static void end_pending(void) {
   MPI_Send(&here, 8, MPI_BYTE, me, 2, world);
   MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+  if (polled == MPI_REQUEST_NULL) return;
+  MPI_Send(large[3], sizeof large[3], MPI_BYTE, me, 6, world);
+  MPI_Wait(&polled, MPI_STATUS_IGNORE);
 }
 static void wait_receive(void) { MPI_Wait(&requests[0], MPI_STATUS_IGNORE); }
 static void wait_send(void) { MPI_Wait(&requests[1], MPI_STATUS_IGNORE); }
@@ -200,6 +220,7 @@ typedef struct {
 static const Operation polls[] = {
     {"Test, not complete, watched", nothing, test_pending, nothing, 0},
     {"Testany of 2, not complete, watched", nothing, testany_pending, nothing, 0},
+    {"Isend of 64 KiB, one is polled", irecv_large, isend_large, poll_large, 0},
 };
 
 /* ... in a program that has no window... */

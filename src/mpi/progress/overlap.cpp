@@ -17,7 +17,6 @@
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/overlap_worker.hpp"
 #include "os/thread_state.hpp"
-#include "overlap/attention.hpp"
 #include "overlap/judge.hpp"
 #include "overlap/outstanding.hpp"
 
@@ -42,7 +41,6 @@ struct Program {
   overlap::Outstanding persistent;  ///< large messages and collectives that may be started
   overlap::Outstanding windows;     ///< that other nodes may reach
   overlap::Judge judge{false, 1};
-  overlap::Attention attention;
   bool always = false;        ///< every phase is helped
   bool only_watches = false;  ///< there is no thread, and never will be
   bool stays_out = false;     ///< for good: functions of the program's may run in whatever advances
@@ -118,7 +116,7 @@ void begin_phase() {
   own.in_phase = true;
   own.all_complete = false;
   own.phase_start = ticks();
-  own.helps = !own.only_watches && own.judge.begin(own.attention.may_help());
+  own.helps = !own.only_watches && own.judge.begin(watched.attention.may_help());
   own.outside = own.waited = own.unused = 0;
   own.ended_in_phase = 0;
   own.useful_before = worker::work().useful;
@@ -157,7 +155,7 @@ void end_phase() {
   own.in_phase = false;
   const std::uint64_t outside_ns = nanoseconds_in(own.outside),
                       waited_ns = nanoseconds_in(own.waited);
-  if (!own.always) own.attention.ended(outside_ns != 0);
+  if (!own.always) watched.attention.ended(outside_ns != 0);
   if (!own.helps && outside_ns != 0) note_alone(outside_ns, waited_ns);
   if (!own.only_watches) {
     own.judge.end({.outside_ns = outside_ns,
@@ -206,7 +204,7 @@ void count_tracked(MPI_Request request, int more) {
 void track(MPI_Request request, bool forbids) {
   if (request == MPI_REQUEST_NULL) return;
   Program& own = program();
-  if (!own.in_phase && !forbids && !own.attention.begins()) return;
+  if (!own.in_phase && !forbids && watched.attention.passes_over()) return;
   worker::drop(request);  // one with this handle whose end was not seen
   if (!own.outstanding.contains(handle_bits(request))) count_tracked(request, 1);
   own.outstanding.add(handle_bits(request), forbids);
@@ -383,7 +381,7 @@ const std::string& reason() { return program().reason; }
 bool takes_starts() {
   Program& own = program();
   if (own.only_watches || own.stays_out || own.outstanding.forbidding()) return false;
-  if (!own.in_phase && !own.attention.is_due()) return false;
+  if (!own.in_phase && !watched.attention.is_due()) return false;
   if (!own.in_phase) begin_phase();
   return own.helps && watched.starts;  // not without a thread, after all
 }

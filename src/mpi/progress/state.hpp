@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "mpi/pmpi/state.hpp"
+#include "overlap/attention.hpp"
 #include "overlap/presence.hpp"
 
 namespace hob::mpi {
@@ -97,6 +98,9 @@ struct Watched {
 
   /// Those of so many bytes. Written while MPI starts.
   std::int64_t large_bytes = 0;
+
+  /// With many threads, whoever holds overlap's lock.
+  overlap::Attention attention;
 
   /// There are persistent requests whose starts are to be watched.
   std::atomic<bool> has_persistent{false};
