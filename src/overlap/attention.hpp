@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/published.hpp"
 #include "pay/backoff.hpp"
 
 namespace hob::overlap {
@@ -18,14 +19,15 @@ class Attention {
   static constexpr int kVainPhases = 32;
   static constexpr int kVainHelps = 2;
 
-  /// An operation starts with nothing under way: whether a phase begins with it.
-  bool begins() {
-    if (is_due()) return true;
-    --passed_over_;
-    return false;
+  /// An operation starts with nothing under way: whether a phase begins with it, or it is passed
+  /// over. Of any threads, which may count two of them as one.
+  bool begins() { return !passes_over(); }
+  bool passes_over() {
+    const std::uint64_t left = passed_over_.get();
+    if (left != 0) passed_over_.set(left - 1);
+    return left != 0;
   }
-  bool passes_over() { return !begins(); }
-  bool is_due() const { return passed_over_ == 0; }
+  bool is_due() const { return passed_over_.get() == 0; }
 
   /// A phase that begins may be helped.
   bool may_help() const { return vain_helps_ < kVainHelps; }
@@ -40,14 +42,14 @@ class Attention {
     if (may_help()) ++vain_helps_;
     if (++vain_ == kVainPhases) {
       vain_ = 0;
-      passed_over_ = pauses_.next();
+      passed_over_.set(pauses_.next());
     }
   }
 
  private:
   int vain_ = 0;
-  int vain_helps_ = kVainHelps;    ///< since one left time
-  std::uint64_t passed_over_ = 0;  ///< starts, from now on
+  int vain_helps_ = kVainHelps;           ///< since one left time
+  Published<std::uint64_t> passed_over_;  ///< starts, from now on
   pay::Backoff<> pauses_{{.first = 128, .longest = 1 << 15, .times = 4}};
 };
 

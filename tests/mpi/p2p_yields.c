@@ -1,6 +1,8 @@
 /* MPICH 5 gives its core away after each poll of a wait. Hob leaves most of that out while no other
  * process wants the core, and makes what the program yields itself. */
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "p2p_check.h"
 
@@ -45,8 +47,34 @@ static void made(void) {
   CHECK(yields_left_out() == 0);
 }
 
+static atomic_int ended;
+static void* compute(void* unused) {
+  while (!ended) continue;
+  return unused;
+}
+
+/* Many threads may call MPI: all are made while others run, since these may wait for a lock. */
+static void threads(void) {
+  left_out();
+  pthread_t other;
+  pthread_create(&other, NULL, compute, NULL);
+  const double begin = MPI_Wtime();
+  for (int both = !HOB_Counter; !both;) {
+    const unsigned long long before = yields_left_out();
+    exchange();
+    int own = yields_left_out() == before;
+    CHECK(MPI_Wtime() - begin < kPatience);
+    MPI_Allreduce(&own, &both, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+  }
+  ended = 1;
+  pthread_join(other, NULL);
+}
+
 int main(int argc, char** argv) {
-  static const struct test_case cases[] = {{"left_out", left_out}, {"made", made}};
-  MPI_Init(&argc, &argv);
+  static const struct test_case cases[] = {
+      {"left_out", left_out}, {"made", made}, {"threads", threads}};
+  const int many = argc > 1 && strcmp(argv[1], "threads") == 0;
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, many ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   return RUN_CASES(argc, argv, cases);
 }

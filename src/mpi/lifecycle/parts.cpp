@@ -80,7 +80,6 @@ constexpr auto kParts = std::to_array<Part>({
     {.name = "yields",
      .report = register_yields_report,
      .start = library_yields::start,
-     .expect_threads = library_yields::stop,
      .stop = library_yields::stop},
     {.name = "interim reports", .serve = begin_interim_reports, .stop = end_interim_reports},
 });

@@ -12,6 +12,7 @@
 #include "mpi/pmpi/resolve.hpp"
 #include "mpi/pmpi/state.hpp"
 #include "mpi/progress/yielding.hpp"
+#include "pay/other_threads.hpp"
 #include "pay/yield_predictor.hpp"
 
 namespace hob::mpi::library_yields {
@@ -52,8 +53,12 @@ struct Yields {
   Range callers;  ///< none: all yields are made
   pthread_t thread{};
   unsigned turns = 0;
+  bool makes_all = true;  ///< others take the core, or a lock
   std::uint64_t left_out = 0;
   YieldPredictor predictor{{.sparse = tuning::yielding::kPollsPerYield}};
+  // With many threads in MPI.
+  pay::OtherThreads others;
+  std::uint64_t next_look = 0;  ///< ns
 };
 
 Yields& yields() {
@@ -63,15 +68,27 @@ Yields& yields() {
 
 int give_core_away() { return static_cast<int>(::syscall(SYS_sched_yield)); }
 
+/// While other threads run, they may wait for a lock of the library's: it is free during a yield.
+bool makes_room(Yields& own, std::uint64_t now) {
+  if (!many_threads) return false;
+  if (now >= own.next_look) {
+    own.next_look = now + tuning::yielding::kOthersLookNs;
+    own.others.look(now, process_nanoseconds(), thread_nanoseconds());
+  }
+  return own.others.run(now);
+}
+
 /// The library yields, in the thread whose yields are judged.
 void judge(Yields& own) {
   const unsigned turn = own.turns++;
-  if (own.predictor.taken() && turn % tuning::yielding::kYieldsPerLook != 0)
+  if (own.makes_all && turn % tuning::yielding::kYieldsPerLook != 0) {
     give_core_away();
-  else if (own.predictor.due(turn))
-    yielding::give_core_away(own.predictor, tick_nanoseconds());
-  else
+  } else if (own.makes_all || own.predictor.due(turn)) {
+    const std::uint64_t back = yielding::give_core_away(own.predictor, tick_nanoseconds());
+    own.makes_all = own.predictor.taken() || makes_room(own, back);
+  } else {
     ++own.left_out;
+  }
 }
 
 }  // namespace
@@ -79,7 +96,7 @@ void judge(Yields& own) {
 void start() {
   const Context& process = context();
   const bool shares_cores = process.crowded || process.settings.ghosts > 0;
-  if (many_threads || shares_cores || process.settings.yields != "auto") return;
+  if (shares_cores || process.settings.yields != "auto") return;
   const Range library = range_of(reinterpret_cast<std::uintptr_t>(real::find("PMPI_Wait")));
   // Where both are one object, Hob's own yields would be judged, too.
   if (library.has(reinterpret_cast<std::uintptr_t>(&start))) return;

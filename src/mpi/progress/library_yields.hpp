@@ -9,8 +9,8 @@
 namespace hob::mpi::library_yields {
 
 /// From now on, what the calling thread's calls of the MPI library yield is judged (setting
-/// yields). Not with several threads in MPI: there, a yield lets others have a lock. Not where
-/// processes share cores by design.
+/// yields). With several threads in MPI all are made while others of the process run: they may
+/// wait for a lock. Not where processes share cores by design.
 void start();
 /// All yields are made again.
 void stop();

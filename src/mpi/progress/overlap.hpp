@@ -125,7 +125,7 @@ bool may_be_large(Count count, MPI_Datatype datatype) {
 /// nothing is under way, and a large one that is passed over, is what it is without overlap.
 inline bool concerned(std::int64_t count, MPI_Datatype datatype) {
   if (announces_calls()) return true;
-  return may_be_large(count, datatype) && (many_threads || !watched.attention.passes_over());
+  return may_be_large(count, datatype) && !watched.attention.passes_over();
 }
 
 /// For wrappers of MPI_Start and MPI_Startall: the same.

@@ -99,7 +99,7 @@ struct Watched {
   /// Those of so many bytes. Written while MPI starts.
   std::int64_t large_bytes = 0;
 
-  /// With many threads, whoever holds overlap's lock.
+  /// With many threads, of whoever holds overlap's lock; starts are passed over without it.
   overlap::Attention attention;
 
   /// There are persistent requests whose starts are to be watched.

@@ -6,6 +6,7 @@
 
 #include "pay/backoff.hpp"
 #include "pay/budget.hpp"
+#include "pay/other_threads.hpp"
 #include "pay/price.hpp"
 #include "pay/trial.hpp"
 
@@ -21,6 +22,56 @@ TEST(Backoff, DoublesUpToTheLongestAndBeginsAnew) {
   EXPECT_EQ(wait.next(), 10u);
   wait.reset();
   EXPECT_EQ(wait.now(), 3u);
+}
+
+/// The calling thread uses all the time; how much the others do is `used` of each ms.
+class Threads {
+ public:
+  void go_on(int milliseconds, double used, int tick_ms = 1) {
+    for (int ms = 1; ms <= milliseconds; ++ms) {
+      now_ += kMs;
+      used_ += used * kMs;
+      if (ms % tick_ms == 0) seen_ = used_;  // the system adds it at its ticks
+      others_.look(now_, now_ + static_cast<std::uint64_t>(seen_), now_);
+    }
+  }
+  bool run() const { return others_.run(now_); }
+
+ private:
+  static constexpr std::uint64_t kMs = 1'000'000;
+  OtherThreads others_;
+  std::uint64_t now_ = 1000 * kMs;
+  double used_ = 0, seen_ = 0;
+};
+
+TEST(OtherThreads, RunWhileTheyUseTime) {
+  Threads threads;
+  threads.go_on(100, 0);
+  EXPECT_FALSE(threads.run());
+  threads.go_on(1, 1);
+  EXPECT_TRUE(threads.run()) << "found with the first tick";
+  threads.go_on(100, 1);
+  EXPECT_TRUE(threads.run());
+  threads.go_on(41, 0);
+  EXPECT_FALSE(threads.run());
+}
+
+TEST(OtherThreads, AreNotForgottenBetweenTicks) {
+  Threads threads;
+  threads.go_on(10, 1, 10);
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_TRUE(threads.run());
+    threads.go_on(10, 1, 10);
+  }
+}
+
+TEST(OtherThreads, ThatOnlyPollNowAndThenDoNot) {
+  Threads threads;
+  threads.go_on(100, 0);
+  for (int i = 0; i < 1000; ++i) {
+    threads.go_on(1, 0.03);
+    EXPECT_FALSE(threads.run());
+  }
 }
 
 TEST(Backoff, MayBeginWithNothingAndStayOdd) {
