@@ -204,7 +204,7 @@ endforeach()
 
 # What MPICH 5 yields in its waits, and no other library.
 foreach(mpi IN LISTS HOB_MPIS)
-  if(mpi STREQUAL "mpich5")
+  if(mpi MATCHES "^(mpich|abi)5$")
     hob_p2p_test("" p2p_yields ${mpi} RANKS 2 MATCH auto ARGS left_out)
     hob_p2p_test("_threads" p2p_yields ${mpi} RANKS 2 MATCH auto ARGS threads)
   endif()
