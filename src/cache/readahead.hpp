@@ -152,6 +152,7 @@ class Readahead {
   void decide();
   bool size_shadow();
   bool affordable(std::size_t choice, double blocks) const;
+  double not_risked() const;
   void choose(std::size_t choice);
   Stream& stream_of(std::uint32_t target, std::uint64_t displacement);
   Plan plan_of(std::uint64_t displacement, std::uint64_t size, std::uint64_t exposed,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -539,6 +540,26 @@ TEST(Readahead, LosesNoMoreThanItsBudget) {
   EXPECT_GT(spent, 0) << "it was tried";
   EXPECT_LE(spent - spared,
             (config.first_budget + kGets * config.budget_share) * config.latency * 1.05);
+}
+
+// What blocks could spare of a large get is the smaller part of it: places at random, each once,
+// and an invalidation when blocks begin to pay.
+TEST(Readahead, LosesLessOnLargeGets) {
+  const Readahead::Config config{.latency = 20000, .per_byte = 0.15};
+  constexpr std::uint64_t kGets = 1000, kPhase = 700, size = 65536;
+  World world(kGets * size, 64 * kMega, config);
+  std::vector<std::uint64_t> places(kGets);
+  std::iota(places.begin(), places.end(), 0);
+  std::shuffle(places.begin(), places.end(), std::mt19937_64(6));
+  for (std::size_t i = 0; i < kGets; ++i) {
+    if (i % kPhase == 0) world.drop_all();
+    world.get(places[i] * size, size);
+  }
+  const double spent =
+      (static_cast<double>(world.take_bytes()) - double{kGets} * size) * config.per_byte;
+  const double spared = static_cast<double>(kGets - world.take_trips()) * config.latency;
+  EXPECT_GT(spent, 0) << "it was tried";
+  EXPECT_LE(spent - spared, config.first_budget * config.latency / 4);
 }
 
 // The same places without the invalidation: what blocks spare pays for more of them.

@@ -19,6 +19,8 @@ struct CacheableGet {
   cache::Key key{};
   std::uint64_t size = 0;
   bool contiguous = false;  ///< at the target
+  /// Large, and of those that do not come back: it is looked up only since recall records it.
+  bool only_recorded = false;
 
   /// Distance from the lowest byte read at the target to the highest, plus 1.
   std::uint64_t extent(const Get& get) const {

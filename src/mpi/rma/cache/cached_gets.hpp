@@ -185,7 +185,8 @@ class CachedGets final : private RequestedGets::Owner,
   int look_again(const Get& get, TargetState& t, const CacheableGet& wanted,
                  std::unique_lock<ExclusiveSpin>& guard, cache::Lookup& hit);
   bool is_watched(const CacheableGet& wanted) const {
-    return ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous;
+    return ahead_ && HOB_UNLIKELY(ahead_->readahead.recording()) && wanted.contiguous &&
+           !wanted.only_recorded;
   }
   void watch(const CacheableGet& wanted, const cache::Lookup& hit);
   bool rget_again(const Get& get);
@@ -203,7 +204,8 @@ class CachedGets final : private RequestedGets::Owner,
   int refetch_shared(const Get& get, TargetState& t, const CacheableGet& wanted,
                      std::uint64_t issued);
   bool issue_blocks(const Get& get, TargetState& t, const CacheableGet& wanted, bool aged = false) {
-    return blocks_ && blocks_->issue(get, t, wanted, recalls_ && recalls_->reads_recalled(), aged);
+    return blocks_ && !wanted.only_recorded &&
+           blocks_->issue(get, t, wanted, recalls_ && recalls_->reads_recalled(), aged);
   }
   bool old_ahead(const cache::Lookup& hit, std::uint64_t now) const;
   std::uint64_t known_at(const cache::Lookup& hit) const { return kept_.known_at(hit.fetched); }

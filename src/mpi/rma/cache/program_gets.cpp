@@ -100,9 +100,9 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
     return skipped(get, SkipReason::short_lived);
   }
   const bool hidden = t.hides_trip(size);
-  if (HOB_UNLIKELY(
-          learning_.leaves(get.target, static_cast<std::uint64_t>(get.disp), size, hidden)) &&
-      may_leave(get, hidden) && !tracing) {
+  const bool not_reused =
+      learning_.leaves(get.target, static_cast<std::uint64_t>(get.disp), size, hidden) && !tracing;
+  if (HOB_UNLIKELY(not_reused) && may_leave(get, hidden)) {
     ++stats_.not_reused;
     t.left = true;
     return skipped(get, SkipReason::not_reused);
@@ -111,7 +111,7 @@ CacheableGet CachedGets::cacheable(const Get& get, TargetState& t) {
   apply_acquires();
   const bool contiguous = one_block(remote, get.target_count);
   const cache::Key key = key_of(get, remote, units_->of(get.target), contiguous);
-  const CacheableGet wanted{&remote, &origin, key, size, contiguous};
+  const CacheableGet wanted{&remote, &origin, key, size, contiguous, not_reused};
   if (HOB_UNLIKELY(tracing))
     record({.target = key.target,
             .displacement = key.displacement,
