@@ -31,8 +31,6 @@ struct ProcFiles {
   int owner = ::getpid();
   OwnDescriptor maps = open_own("/proc/self/maps");
   OwnDescriptor pagemap = open_own("/proc/self/pagemap");
-
-  bool usable() const { return owner == ::getpid() && maps.get() >= 0 && pagemap.get() >= 0; }
 };
 
 /// What the last call that needed the files left for the next one. Of this process.
@@ -43,19 +41,28 @@ std::atomic<ProcFiles*> spare{nullptr};
 class BorrowedFiles {
  public:
   BorrowedFiles() : files_(spare.exchange(nullptr, std::memory_order_acquire)) {
-    if (files_ && files_->usable()) return;
+    if (files_ && files_->owner == ::getpid() && look()) return;
     files_.reset();  // first: new descriptors of the same files may have the old numbers
     files_ = std::make_unique<ProcFiles>();
+    look();
   }
   ~BorrowedFiles() { files_.reset(spare.exchange(files_.release(), std::memory_order_acq_rel)); }
   BorrowedFiles(const BorrowedFiles&) = delete;
   BorrowedFiles& operator=(const BorrowedFiles&) = delete;
 
-  int maps() const { return files_->maps.get(); }
-  int pagemap() const { return files_->pagemap.get(); }
+  int maps() const { return maps_; }
+  int pagemap() const { return pagemap_; }
 
  private:
+  /// Once in a call: it takes system calls.
+  bool look() {
+    maps_ = files_->maps.get();
+    pagemap_ = files_->pagemap.get();
+    return maps_ >= 0 && pagemap_ >= 0;
+  }
+
   std::unique_ptr<ProcFiles> files_;
+  int maps_ = -1, pagemap_ = -1;
 };
 
 /// The entries of /proc/self/pagemap.
