@@ -16,8 +16,8 @@ namespace hob::mpi {
 namespace library_yields {
 namespace {
 
-/// Yields on each rank: fewer took the library some milliseconds at most.
-constexpr std::uint64_t kWorthMentioning = 10'000;
+/// Yields on each rank: fewer take some ten milliseconds at most.
+constexpr std::uint64_t kWorthMentioning = 100'000;
 
 struct Process {};
 using Row = report::CounterRow<Process>;
