@@ -48,8 +48,8 @@ inline constexpr std::uint64_t kOverlapOutsideNs = 100'000;
 inline constexpr std::uint64_t kOverlapPhaseNs = 200'000'000;
 
 /// progress, overlap. Operations that end, while another one is under way, before there was time to
-/// compute: a phase in vain. Starts of a phase that computes end with the wait after that.
-inline constexpr int kOverlapEndedInVain = 4;
+/// compute: a phase without use. Those of a phase that computes end in the wait after that.
+inline constexpr int kOverlapEndedWithoutUse = 4;
 
 /// progress, overlap. Polls that move nothing before the thread leaves the library (four take about
 /// 2 us), and ns for which it goes on after one that did: a peer answers within that time.

@@ -222,12 +222,14 @@ void track(MPI_Request request, bool forbids) {
 }
 
 /// One more has ended: where something is under way all the time, as a receive that is polled, and
-/// some others have ended with no time to compute in between, nothing can be helped. The next start
-/// that is looked at begins another phase.
-bool is_vain_phase() {
+/// some others have ended with no time to compute in between, nothing was there to help with. After
+/// some such phases, a start that is looked at begins the next one.
+void cut_useless_phase() {
   Program& own = program();
-  if (own.always || own.outside != 0) return false;
-  return ++own.ended_in_phase == tuning::kOverlapEndedInVain;
+  if (own.always || own.outside != 0) return;
+  if (++own.ended_in_phase < tuning::kOverlapEndedWithoutUse) return;
+  end_phase();
+  if (watched.attention.is_due()) begin_phase();
 }
 
 void untrack(MPI_Request request) {
@@ -236,10 +238,12 @@ void untrack(MPI_Request request) {
   if (!own.outstanding.remove(handle_bits(request))) return;
   count_tracked(request, -1);
   worker::drop(request);
-  if (own.in_phase && (own.outstanding.empty() || is_vain_phase()))
+  if (forbade && !own.outstanding.forbidding()) notify_worker();
+  if (!own.in_phase) return;
+  if (own.outstanding.empty())
     end_phase();
-  else if (forbade && !own.outstanding.forbidding())
-    notify_worker();
+  else
+    cut_useless_phase();
 }
 
 /// The end of a running call's request.
