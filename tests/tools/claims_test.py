@@ -49,8 +49,8 @@ def rows_of(title):
 
 
 def microseconds(text):
-    number, unit = re.match(r"([0-9.,]+) (us|ms|s)\b", text).groups()
-    return float(number.replace(",", "")) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]
+    number, unit = re.match(r"([0-9.,]+) (ns|us|ms|s)\b", text).groups()
+    return float(number.replace(",", "")) * {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}[unit]
 
 
 class Promises(unittest.TestCase):

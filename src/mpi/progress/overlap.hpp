@@ -122,7 +122,8 @@ bool may_be_large(Count count, MPI_Datatype datatype) {
 }
 
 /// For wrappers of calls that start a message: whether there is anything to say. A small one while
-/// nothing is under way, and a large one that is passed over, is what it is without overlap.
+/// nothing is under way is what it is without overlap, and so is a large one that is passed over,
+/// which this counts.
 inline bool concerned(std::int64_t count, MPI_Datatype datatype) {
   if (announces_calls()) return true;
   return may_be_large(count, datatype) && !watched.attention.passes_over();
