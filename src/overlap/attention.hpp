@@ -19,9 +19,8 @@ class Attention {
   static constexpr int kVainPhases = 32;
   static constexpr int kVainHelps = 2;
 
-  /// An operation starts with nothing under way: whether a phase begins with it, or it is passed
-  /// over. Of any threads, which may count two of them as one.
-  bool begins() { return !passes_over(); }
+  /// An operation starts with nothing under way: whether it is passed over; else a phase begins
+  /// with it. Of any threads, which may count two of them as one.
   bool passes_over() {
     const std::uint64_t left = passed_over_.get();
     if (left != 0) passed_over_.set(left - 1);

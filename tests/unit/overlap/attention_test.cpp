@@ -8,7 +8,7 @@ namespace {
 TEST(AttentionTest, PhasesThatLeaveTimeAreAllLookedAt) {
   Attention attention;
   for (int phase = 0; phase < 1000; ++phase) {
-    ASSERT_TRUE(attention.begins());
+    ASSERT_FALSE(attention.passes_over());
     attention.ended(true);
   }
 }
@@ -17,7 +17,7 @@ TEST(AttentionTest, PhasesThatLeaveTimeAreAllLookedAt) {
 int looked_at(Attention& attention, int starts) {
   int looked = 0;
   for (int start = 0; start < starts; ++start) {
-    if (!attention.begins()) continue;
+    if (attention.passes_over()) continue;
     ++looked;
     attention.ended(false);
   }
@@ -37,12 +37,12 @@ TEST(AttentionTest, OfThoseThatLeaveNoneEverFewer) {
 TEST(AttentionTest, OneThatLeavesTimeBringsItBack) {
   Attention attention;
   looked_at(attention, 100'000);
-  while (!attention.begins()) {
+  while (attention.passes_over()) {
   }
   attention.ended(true);
   EXPECT_EQ(looked_at(attention, Attention::kVainPhases), Attention::kVainPhases);
   EXPECT_EQ(looked_at(attention, 128), 0);
-  EXPECT_TRUE(attention.begins());
+  EXPECT_FALSE(attention.passes_over());
 }
 
 TEST(AttentionTest, HelpBeginsAfterTheFirstThatLeavesTimeAndEndsSoonWhereNothingIsComputed) {
