@@ -81,15 +81,20 @@ struct Lookup {
 
 /// What find_full() asks of a hit, beside that all bytes are here.
 struct HitTerms {
-  std::uint64_t oldest = 0;         ///< the least ticks of its fetch
+  std::uint64_t oldest = 0;  ///< the least ticks of its fetch
+  /// The least ticks of the fetch of an entry with Fetch::tag that was not asked for yet.
+  std::uint64_t oldest_tagged = ~std::uint64_t{0};
   std::uint32_t longest_row = ~0u;  ///< a hit whose number in a row is a multiple of it fails
   std::uint64_t kept_at = 0;        ///< see FullHit::kept
 };
 
 struct FullHit {
+  static constexpr std::uint8_t kKept = 1;          ///< fetched before HitTerms::kept_at
+  static constexpr std::uint8_t kFirstInBlock = 2;  ///< in a block, and not where the last hit was
+  static constexpr std::uint8_t kTagged = 4;        ///< the first one of an entry with Fetch::tag
+
   const std::byte* data = nullptr;  ///< valid until the next call that is not const; null: none
-  bool kept = false;                ///< fetched before HitTerms::kept_at
-  bool first_in_block = false;      ///< in a block, and not where the hit before was
+  std::uint8_t what = 0;            ///< any of these
 };
 
 /// Where the bytes are that a get wants from one of the two blocks it lies in.
@@ -147,6 +152,9 @@ class Cache {
   /// `consecutive` and `fetched` as the terms say: counted likewise, in fewer steps. For all
   /// others, and now and then, no data, and nothing counted: find() is to be called.
   virtual FullHit find_full(const Key& key, std::uint64_t size, const HitTerms& terms) noexcept = 0;
+
+  /// The tag of the last entry for which find_full() said that it has one.
+  virtual std::uint64_t last_tag() const noexcept = 0;
 
   /// After find() said `split`, with the same arguments: the two fragments, in order.
   virtual std::array<Fragment, 2> fragments(const Key& key, std::uint64_t size) noexcept = 0;

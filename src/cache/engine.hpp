@@ -40,6 +40,8 @@ class CacheEngine final : public Cache {
 
   FullHit find_full(const Key& key, std::uint64_t size, const HitTerms& terms) noexcept override;
 
+  std::uint64_t last_tag() const noexcept override { return last_tag_; }
+
   std::array<Fragment, 2> fragments(const Key& key, std::uint64_t size) noexcept override;
 
   EntryId entry_of(const Key& key) noexcept override {
@@ -413,8 +415,9 @@ class CacheEngine final : public Cache {
   std::uint32_t half_shift_ = 0;   ///< find() met one or both of two blocks of this size
   bool blocks_first_ = false;      ///< a block served the last hit
   std::uint64_t last_offset_ = 0;  ///< in the entry last_hit_
-  bool ready_ = false;             ///< memory was taken
-  bool broken_ = false;            ///< there was none to take
+  std::uint64_t last_tag_ = 0;
+  bool ready_ = false;   ///< memory was taken
+  bool broken_ = false;  ///< there was none to take
   std::uint64_t next_look_ = 1;
   Policy policy_;
 

@@ -64,16 +64,22 @@ inline FullHit CacheEngine<Index, Store, Policy>::find_full(const Key& key, std:
   const std::uint64_t offset = key.displacement - entry.displacement;
   const std::uint32_t row = row_of(entry, e, offset);
   const bool polled = row >= terms.longest_row && row % terms.longest_row == 0;
-  if (entry.valid < offset + size || entry.fetched < terms.oldest || polled ||
-      has_unasked(entry, offset, size)) [[unlikely]]
+  if (entry.valid < offset + size || entry.fetched < terms.oldest || polled) [[unlikely]]
     return {};
+  std::uint8_t what = entry.fetched < terms.kept_at ? FullHit::kKept : 0;
+  if (in_block && row == 1) what |= FullHit::kFirstInBlock;
+  if (has_unasked(entry, offset, size)) [[unlikely]] {
+    if (is_block(entry.layout) || entry.fetched < terms.oldest_tagged) return {};
+    last_tag_ = std::exchange(entry.touched, 0);
+    what |= FullHit::kTagged;
+  }
   blocks_first_ = in_block;
   ++stats_.gets;
   note_get(size);
   ++stats_.hits_full;
   stats_.bytes_from_cache += size;
   note_hit(entry, e, offset, row);
-  return {entry.data + offset, entry.fetched < terms.kept_at, in_block && row == 1};
+  return {entry.data + offset, what};
 }
 
 template <class Index, class Store, class Policy>

@@ -21,6 +21,8 @@ constexpr std::uint32_t kUnchanged = 8;
 /// Gets in a row that may be watched while all of them are hits: a program that gains by a
 /// decision is not to pay for having made it.
 constexpr std::uint32_t kMostHits = 512;
+/// A hit that no block could have spared counts as so many of these.
+constexpr std::uint32_t kOtherHit = 8;
 /// Decisions with a short record.
 constexpr std::uint32_t kSmallDecisions = 2;
 /// Gets that are watched, for each entry of the cache, when that has become full.
@@ -132,8 +134,10 @@ void Readahead::on_get(std::uint32_t target, std::uint64_t displacement,
 }
 
 void Readahead::on_other_hit(std::uint32_t target, std::uint64_t displacement) noexcept {
+  if (!recording_) return;
+  if ((since_trip_ += kOtherHit) > kMostHits) recording_ = false;
   // From now on they are here.
-  if (recording_) shadow_.note(0, target, displacement);
+  shadow_.note(0, target, displacement);
 }
 
 /// Bytes that may be fetched around a get of `size` bytes, at most `most`.

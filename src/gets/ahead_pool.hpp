@@ -13,10 +13,13 @@ namespace hob::gets {
 
 /// A place that is fetched again (src/recall), and where its bytes arrive.
 struct RecalledPlace {
-  cache::EntryId entry;
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+
+  cache::EntryId entry;  ///< empty: there was no room, or it is not reserved yet
   std::uint64_t displacement;
   std::uint64_t bytes;
-  std::uint64_t offset = 0;  ///< in the staging memory
+  std::uint32_t index = kNone;  ///< in the record; kNone: the program asked for it
+  std::uint64_t offset = 0;     ///< in the staging memory
 };
 
 /// A get of blocks, or of places that are recalled, under way, and where its bytes arrive. They do

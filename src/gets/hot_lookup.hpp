@@ -49,8 +49,7 @@ class HotLookup {
   /// What a get that was served is to be counted as.
   struct Served {
     const Row* row = nullptr;  ///< null: it was not served, and is not counted
-    bool kept = false;         ///< as of FullHit
-    bool first_in_block = false;
+    std::uint8_t what = 0;     ///< as of FullHit
     std::uint64_t displacement = 0;
     std::uint64_t bytes = 0;
   };
@@ -86,7 +85,7 @@ class HotLookup {
     --left_;
     std::memcpy(static_cast<std::byte*>(get.buffer) + row.low, hit.data, bytes);
     ++row.state->hits;
-    return {&row, hit.kept, hit.first_in_block, displacement, bytes};
+    return {&row, hit.what, displacement, bytes};
   }
 
   /// Whether a flush of the target has nothing to do, and comes after hits; these are flushed then.

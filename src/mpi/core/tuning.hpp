@@ -155,6 +155,8 @@ inline constexpr double kLeastRecalledNs = 200;
 /// Recalled for one get that is missing, at most: bytes in all, places in one get of an indexed
 /// type, and places that are fetched one by one. Chosen.
 inline constexpr std::uint64_t kMostRecalled = std::uint64_t{16} << 20;
+/// Bytes of a place: its entry in the cache takes longer than its way through the network. Chosen.
+inline constexpr std::uint64_t kShortPlace = 64;
 inline constexpr std::size_t kMostRecalledPlaces = 4096, kMostRecalledSingly = 256;
 
 /// ns. A hit's way through the wrappers and the window, besides look-up and copy: measured with

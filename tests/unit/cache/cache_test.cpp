@@ -68,12 +68,28 @@ TEST(FullHit, IsNoneOnWhatIsTooOldPolledOrFirstAskedFor) {
   const FullHit first = cache->find_full({0, 0, 0}, 64, {.oldest = 100, .kept_at = 101});
   ASSERT_NE(first.data, nullptr);
   EXPECT_EQ(std::memcmp(first.data, bytes.data(), 64), 0);
-  EXPECT_TRUE(first.kept);
-  EXPECT_FALSE(cache->find_full({0, 0, 0}, 8, {.kept_at = 100}).kept);
+  EXPECT_EQ(first.what, FullHit::kKept);
+  EXPECT_EQ(cache->find_full({0, 0, 0}, 8, {.kept_at = 100}).what, 0);
   EXPECT_EQ(cache->stats().gets, gets + 2);
   EXPECT_EQ(cache->find_full({0, 0, 0}, 8, {.longest_row = 3}).data, nullptr);
   EXPECT_EQ(cache->find({0, 0, 0}, 8).consecutive, 3u);
   EXPECT_NE(cache->find_full({0, 0, 0}, 8, {.longest_row = 3}).data, nullptr);
+}
+
+TEST(FullHit, SaysTheTagOfAnEntryOnce) {
+  auto cache = Cache::create(fixed(Policy::standard, 64, 1 << 16));
+  const std::vector<char> bytes = pattern(64);
+  cache->find({0, 512, 0}, 64);
+  cache->fill(cache->reserve({0, 512, 0}, 64, {.tag = 5}).entry, bytes.data(), 64, 0, 100);
+
+  EXPECT_EQ(cache->find_full({0, 512, 0}, 64, {.oldest_tagged = 101}).data, nullptr);
+  const FullHit first = cache->find_full({0, 512, 0}, 64, {.oldest_tagged = 100});
+  ASSERT_NE(first.data, nullptr);
+  EXPECT_EQ(first.what, FullHit::kTagged);
+  EXPECT_EQ(cache->last_tag(), 5u);
+  const FullHit second = cache->find_full({0, 512, 0}, 64, {.oldest_tagged = 101});
+  ASSERT_NE(second.data, nullptr);
+  EXPECT_EQ(second.what, 0);
 }
 
 TEST(PolicyNames, ParseBack) {

@@ -333,6 +333,15 @@ TEST(Blocks, APartOfABlockFetchedAgainLeavesItsAge) {
   EXPECT_EQ(world.cache().find({1, 0, 0}, 8).fetched, found.fetched);
 }
 
+TEST(Readahead, RecordsNoLongerWhileHitsAreNotItsOwnToJudge) {
+  World world(kMega, 64 * kKilo);
+  for (std::uint64_t i = 0; i < 4096 && !world.ahead().recording(); ++i)
+    world.get(i * 5003 % (kMega - 8), 8);
+  ASSERT_TRUE(world.ahead().recording());
+  for (std::uint64_t i = 0; i < 100; ++i) world.ahead().on_other_hit(1, 64 * i);
+  EXPECT_FALSE(world.ahead().recording());
+}
+
 TEST(Readahead, FixedBlocksNeverLeaveTheExposedMemory) {
   std::mt19937_64 random(3);
   for (const std::uint64_t exposed : {std::uint64_t{100}, std::uint64_t{4096}, 10 * kKilo + 7}) {

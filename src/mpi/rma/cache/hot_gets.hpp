@@ -20,10 +20,12 @@ inline bool CachedGets::serve_again(const gets::HotLookup::Asked& get) {
       hot_.serve(get, layouts_forgotten.load(std::memory_order_relaxed));
   if (HOB_UNLIKELY(!served.row)) return false;
   ++stats_.gets;
-  if (HOB_UNLIKELY(served.kept)) ++stats_.kept_hits;
   if (HOB_UNLIKELY(served.row->cheap)) learning_.served_cheaply();
-  if (served.first_in_block && recalls_ && recalls_->records())
+  using cache::FullHit;
+  if ((served.what & FullHit::kFirstInBlock) != 0 && recalls_ && recalls_->records())
     recalls_->first_hit(get.target, served.displacement, served.bytes);
+  if ((served.what & FullHit::kKept) != 0) ++stats_.kept_hits;
+  if (HOB_UNLIKELY(served.what & FullHit::kTagged)) recalls_->used(cache_->last_tag());
   return true;
 }
 

@@ -31,6 +31,8 @@ struct RecallGets::Piece {
   std::uint64_t bytes;      ///< of the places and of `own`; those of both count twice
   Range range;              ///< of all of them, from a multiple of the target's unit on
   bool spans;               ///< what lies between them is fetched, too
+
+  bool reserves_later() const { return bytes <= tuning::gets::kShortPlace * places.size(); }
 };
 
 /// What was prepared for such a piece.
@@ -61,13 +63,7 @@ void RecallGets::drop_if_short(const TargetState& t, cache::Lookup& hit) {
 
 void RecallGets::looked_up(const LookedUp& asked, bool issued, bool requested) {
   const auto& [get, t, wanted, hit] = asked;
-  if (HOB_UNLIKELY(hit.tag != 0)) {
-    if (const std::uint64_t bytes = memory_.used(hit.tag); bytes != 0) {
-      ++parts_.stats.recall_used;
-      parts_.stats.recall_used_bytes += bytes;
-    }
-    return;
-  }
+  if (HOB_UNLIKELY(hit.tag != 0)) return used(hit.tag);
   const bool missing = hit.kind == cache::Hit::missing;
   const bool partly = hit.kind == cache::Hit::partial || hit.kind == cache::Hit::pending_partial;
   if (!missing && !partly && (hit.block == 0 || hit.consecutive > 1)) return;
@@ -239,10 +235,10 @@ std::uint64_t offset_of(const AheadFetch& fetch, std::uint64_t displacement) {
 
 }  // namespace
 
-/// Gives the first places of a piece entries that `cookie` will bring. `was_empty`: the cache,
-/// before anything was reserved for this fetch. Returns how many were looked at.
-std::uint32_t RecallGets::reserve(AheadFetch& fetch, const Piece& piece, const CacheableGet& wanted,
-                                  std::uint32_t cookie, bool was_empty) {
+/// Takes up the first places of a piece that are not here. `was_empty`: the cache, before anything
+/// was reserved for this fetch. Returns how many were looked at.
+std::uint32_t RecallGets::select(AheadFetch& fetch, const Piece& piece, const CacheableGet& wanted,
+                                 bool was_empty) {
   cache::Cache& cache = parts_.cache;
   const std::uint64_t unit = unit_of(piece.rank);
   const std::size_t most_places =
@@ -263,31 +259,41 @@ std::uint32_t RecallGets::reserve(AheadFetch& fetch, const Piece& piece, const C
     if (has_it && begin == wanted.key.displacement && place.bytes() > wanted.size)
       begin += wanted.size;
     const cache::Key key{place.target(), begin, 0};
-    // In a cache that was empty there are only the entries that were reserved here. Places are in
-    // the order of their displacements, but for one that the program's get begins.
-    const bool may_be_here = !was_empty || begin == wanted.key.displacement ||
-                             begin == wanted.key.displacement + wanted.size ||
-                             begin == std::exchange(before, begin);
-    if (may_be_here &&
-        (cache.entry_of(key) || cache.in_blocks(place.target(), begin, place.end() - begin))) {
+    // In a cache that was empty there is only what the program asked for.
+    const bool may_be_here = !was_empty || begin == wanted.key.displacement;
+    if (begin == before ||
+        (may_be_here &&
+         (cache.entry_of(key) || cache.in_blocks(place.target(), begin, place.end() - begin)))) {
       memory_.present(index);
       continue;
     }
     if (!config_.indexed && !fetch.spans && begin % unit != 0) continue;
-    const cache::EntryId entry =
-        cache.reserve(key, place.end() - begin, {.cookie = cookie, .tag = memory_.tag(index)})
-            .entry;
-    if (!entry) continue;
-    fetch.recalled.push_back({entry, begin, place.end() - begin});
+    before = begin;
+    fetch.recalled.push_back(
+        {.entry = {}, .displacement = begin, .bytes = place.end() - begin, .index = index});
     bytes += place.end() - begin;
-    memory_.fetched(index);
-    ++parts_.stats.recalled;
-    parts_.stats.recall_bytes += place.bytes();
   }
   return done;
 }
 
-/// Takes up a piece as a get under way, with a place in the cache for everything that it brings.
+/// Gives the places of a fetch from rank `rank` entries that `cookie` will bring, where there is
+/// room.
+void RecallGets::reserve(AheadFetch& fetch, int rank, std::uint32_t cookie) {
+  for (gets::RecalledPlace& place : fetch.recalled) {
+    if (place.index == gets::RecalledPlace::kNone) continue;
+    const cache::Key key{static_cast<std::uint32_t>(rank), place.displacement, 0};
+    place.entry =
+        parts_.cache.reserve(key, place.bytes, {.cookie = cookie, .tag = memory_.tag(place.index)})
+            .entry;
+    if (!place.entry) continue;
+    memory_.fetched(place.index);
+    ++parts_.stats.recalled;
+    parts_.stats.recall_bytes += memory_.place(place.index).bytes();
+  }
+}
+
+/// Takes up a piece as a get under way. What it brings gets its places in the cache here or, where
+/// that takes longer than its bytes do, while these are under way.
 RecallGets::TakenUp RecallGets::take_up(const Piece& piece, const CacheableGet& wanted,
                                         AheadFetch& fetch) {
   GetsUnderWay& under_way = parts_.under_way;
@@ -301,7 +307,11 @@ RecallGets::TakenUp RecallGets::take_up(const Piece& piece, const CacheableGet& 
       under_way.room_for_waiters(1);
       taken.own = parts_.cache.reserve(wanted.key, wanted.size, {.cookie = taken.index}).entry;
     }
-    taken.places = reserve(fetch, piece, wanted, taken.index, was_empty);
+    taken.places = select(fetch, piece, wanted, was_empty);
+    if (!piece.reserves_later()) {
+      reserve(fetch, piece.rank, taken.index);
+      std::erase_if(fetch.recalled, [](const auto& place) { return !place.entry; });
+    }
   } catch (const std::bad_alloc&) {
     taken.places = 0;
   }
@@ -331,7 +341,9 @@ std::size_t RecallGets::issue_piece(int rank, Places places, Cause& cause,
     if (taken.index != PendingGet::kNone) parts_.under_way.remove(t.pending, taken.index);
     return taken.places;
   }
-  if (piece->own) insert_own(*fetch, {taken.own, wanted.key.displacement, wanted.size});
+  if (piece->own)
+    insert_own(*fetch,
+               {.entry = taken.own, .displacement = wanted.key.displacement, .bytes = wanted.size});
   gets::lay_out(*fetch, piece->range.begin);
   PendingGet& pending = parts_.under_way[taken.index];
   pending.epoch = parts_.coherence.epochs.now();
@@ -341,6 +353,7 @@ std::size_t RecallGets::issue_piece(int rank, Places places, Cause& cause,
     parts_.under_way.wait_for(pending, get.result.address, wanted.origin, wanted.size,
                               offset_of(*fetch, wanted.key.displacement));
   if (!send(*piece, pending, std::move(fetch), cause.requested && rank == get.target)) return 0;
+  if (piece->reserves_later()) reserve(*pending.ahead, rank, taken.index);
   if (piece->own) {
     cause.carried = true;
     t.profile.count_get(parts_.learning.profile());

@@ -97,6 +97,13 @@ class RecallGets {
   /// After a get was looked up and answered, and `issued` or served without an error: what the
   /// record has to know of it. Fetches places beside one with a request that is missing.
   void looked_up(const LookedUp& asked, bool issued, bool requested);
+  /// The first hit of a recalled place with this tag.
+  void used(std::uint64_t tag) {
+    const std::uint64_t bytes = memory_.used(tag);
+    if (bytes == 0) return;
+    ++parts_.stats.recall_used;
+    parts_.stats.recall_used_bytes += bytes;
+  }
   /// Whether that has anything to do: not for most hits.
   bool concerns(const cache::Lookup& hit) const {
     if (hit.block != 0 && hit.tag == 0 && hit.kind == cache::Hit::full)
@@ -120,6 +127,8 @@ class RecallGets {
   bool too_old(std::uint64_t known_at, std::uint64_t now) const {
     return guard_.due(1, known_at, now);
   }
+  /// Bytes that were recalled before this are too old at `now`; 0: none are.
+  std::uint64_t oldest(std::uint64_t now) const { return guard_.oldest(now); }
   void refetch_begins(std::uint64_t now) { guard_.begin(now); }
   void refetch_arrived(std::uint64_t now) { guard_.arrived(now); }
   /// It has changed with no acquire in between: nothing is recalled any more.
@@ -164,8 +173,9 @@ class RecallGets {
                                 const recall::Prices& prices) const;
   std::size_t issue_piece(int rank, Places places, Cause& cause, const recall::Prices& prices);
   TakenUp take_up(const Piece& piece, const CacheableGet& wanted, AheadFetch& fetch);
-  std::uint32_t reserve(AheadFetch& fetch, const Piece& piece, const CacheableGet& wanted,
-                        std::uint32_t cookie, bool was_empty);
+  std::uint32_t select(AheadFetch& fetch, const Piece& piece, const CacheableGet& wanted,
+                       bool was_empty);
+  void reserve(AheadFetch& fetch, int rank, std::uint32_t cookie);
   bool send(const Piece& piece, PendingGet& pending, std::unique_ptr<AheadFetch> fetch,
             bool requested);
   int issue_places(int rank, const AheadFetch& fetch, const Range& range, MPI_Request* request);

@@ -91,7 +91,10 @@ void CachedGets::serve(const LookedUp& asked, std::uint64_t now) {
 void CachedGets::expect_again(const LookedUp& asked, std::uint64_t now) {
   const auto& [get, t, wanted, hit] = asked;
   cache::HitTerms terms;
-  if (mode() == Mode::automatic) terms = learning_.not_due(kept_.at(), now);
+  if (mode() == Mode::automatic) {
+    terms = learning_.not_due(kept_.at(), now);
+    if (recalls_) terms.oldest_tagged = recalls_->oldest(now);
+  }
   terms.kept_at = kept_.at();
   hot_.looked(now, terms);
   if (get.kind != Get::Kind::get || get.result.type != get.target_type || !wanted.origin->dense ||
