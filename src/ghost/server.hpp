@@ -92,6 +92,7 @@ class Server {
   bool may_start(Stream* stream, const Record& record) const;
   bool take_lock(Work& work, bool first);
   bool take_lock_now(const Record& record);
+  void prefetch(const Record& record, std::span<const Block> blocks) const;
   void run(int origin, const Record& record, const std::vector<Block>& blocks,
            const std::byte* data, Answer& answer, std::size_t number, std::size_t result_at);
   void start(const Key& key, Work work);

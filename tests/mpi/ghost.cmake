@@ -1,7 +1,7 @@
 # Programs with ghosts, on every MPI library: one node, and two (for MPICH 5 as the library itself
 # pretends them, with TCP between; elsewhere as Hob does).
 
-foreach(program failures memory network world rma windows crash threads sums fence asserts spawn attributes)
+foreach(program failures memory network world rma windows crash threads sums fence asserts recall spawn attributes)
   hob_mpi_program(ghost_${program} SOURCES ghost_${program}.c)
 endforeach()
 # MPI 4: large counts, sessions.
@@ -19,7 +19,7 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # hob_ghost_test(NAME program MPI RANKS n GHOSTS n NODES n [BINDING b] [EXPECT pass|end|gone|refuse] [STATUS 3,4] [SAYS text] [NOTED text] [NEVER text]
-# [REDIRECTED yes|no] [COUNTS name=number,name>number,...] [ENV "name=value name=value"] [RUNS n] [FILE_LIMIT bytes] [INSIDE words] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
+# [REDIRECTED yes|no] [COUNTS name=number,name>number,name<number,...] [ENV "name=value name=value"] [RUNS n] [FILE_LIMIT bytes] [INSIDE words] [LONG] [ARGS...]): RANKS users in all, GHOSTS per node. A program whose name has no
 # prefix here is ghost_*.
 function(hob_ghost_test name program mpi)
   cmake_parse_arguments(arg "LONG" "RANKS;GHOSTS;NODES;BINDING;EXPECT;STATUS;SAYS;NOTED;NEVER;REDIRECTED;COUNTS;LAUNCHER;INSIDE;ENV;RUNS;FILE_LIMIT" "ARGS" ${ARGN})
@@ -193,6 +193,8 @@ foreach(mpi mpich5 abi5)
     endforeach()
   endif()
 endforeach()
+hob_ghost_test(recall recall mpich5 RANKS 2 GHOSTS 1 NODES 2 COUNTS redirected>10,redirected<2000
+  ENV "HOB_READAHEAD=off")
 hob_ghost_test(network_libfabric network mpich5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0)
 hob_ghost_test(network_off network mpich5 RANKS 2 GHOSTS 1 NODES 2 COUNTS network_moves=0,native=0
   ENV "${direct_network} HOB_GHOST_NATIVE=off")

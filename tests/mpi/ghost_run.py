@@ -6,13 +6,14 @@
                  witnesses says (witness:hob,launcher: whoever sees it first; see WITNESSES), and no process crashed
 --expect refuse  it does not start, and says why once
 --redirected yes: its report tells of operations that ghosts served
---counts messages=20,tokens>40: what its report counts, summed over the ranks
+--counts messages=20,tokens>40,redirected<99: what its report counts, summed over the ranks
 After each, no process of it may be left, and no System V segment (where files are limited, Hob makes some; its
 other shared memory and its sockets have no name: they go with the processes).
 """
 
 import argparse
 import json
+import operator
 import os
 import re
 import resource
@@ -24,6 +25,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from run_compare import callers_environment  # noqa: E402
+
+RELATIONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
 
 parser = argparse.ArgumentParser()
 for name in ("mpi", "exec", "family", "library", "binding", "expect"):
@@ -198,10 +201,10 @@ if args.counts and process.returncode == 0:
     with open(report) as file:
         ranks = json.load(file)["ranks"]
     for name, relation, wanted in (
-        re.fullmatch(r"(\w+)([=>])(\d+)", pair).groups() for pair in args.counts.split(",")
+        re.fullmatch(r"(\w+)([=<>])(\d+)", pair).groups() for pair in args.counts.split(",")
     ):
         found = sum(rank["ghost"][name] for rank in ranks)
-        if not (found > int(wanted) if relation == ">" else found == int(wanted)):
+        if not RELATIONS[relation](found, int(wanted)):
             problems.append(f"{name}: {found}, not {relation}{wanted}")
 if not ended_by_ghost and args.status and str(process.returncode) not in args.status.split(","):
     problems.append(f"status {process.returncode} instead of {args.status}")

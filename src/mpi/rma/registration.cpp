@@ -113,14 +113,14 @@ void start_readahead(Window& window, std::unique_ptr<ExposedSizes> exposed) {
   window.cached->fetch_ahead(std::move(exposed));
 }
 
-/// Gets with indexed datatypes are right and cheap where batches are. Ghosts get one message of
-/// many anyway.
+/// Gets with indexed datatypes are right and cheap where batches are. A ghost gets the blocks of
+/// one in one record, whatever the MPI library does with them.
 void start_recall(Window& window, Mode mode, bool ghosts) {
   const settings::Settings& s = context().settings;
   if (s.recall == "off" || mode != Mode::automatic || s.cache_policy == "paper" ||
       context().one_node || !may_read_unasked(window))
     return;
-  const bool indexed = !ghosts && indexed_operations_are_right(context().mpi_version);
+  const bool indexed = ghosts || indexed_operations_are_right(context().mpi_version);
   window.cached->recall(window.stages.carrier(), indexed, recall_room());
   all_windows.phases_recalled.store(true, std::memory_order_relaxed);
 }

@@ -36,6 +36,10 @@ class Backend {
     return many_threads && may_hold_back() && holds_back(target);
   }
 
+  /// Several operations to `target` were issued, whose completion is asked for later: whatever of
+  /// them is collected goes out now. Does not block.
+  virtual void send_collected(int /*target*/) {}
+
   /// After operations to `target` that were given on under a lock: completes what is held of them
   /// beyond the bounds. It may block, so that no lock is held here.
   virtual void keep_bounds(int /*target*/) {}

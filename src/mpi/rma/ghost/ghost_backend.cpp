@@ -100,6 +100,12 @@ int GhostBackend::let_in(int target) {
   });
 }
 
+void GhostBackend::send_collected(int target) {
+  const GhostHold hold;
+  if (GhostTargets::Target* const known = targets_.find(target))
+    ghost_client->origin.push(known->peer);
+}
+
 int GhostBackend::issue(const rma::Op& op) {
   using Kind = rma::Op::Kind;
   if (op.target == MPI_PROC_NULL) return already_complete(op, false);

@@ -29,6 +29,7 @@ class GhostBackend final : public Backend {
   void staying() override;
   bool holds_back(int target) override;
   int let_in(int target) override;
+  void send_collected(int target) override;
 
   /// What MPI_Win_shared_query returns. False: no such rank.
   bool query(int rank, MPI_Aint* size, MPI_Aint* unit, void** base) const;
