@@ -44,6 +44,8 @@ class KeptCopies {
   /// Copies may outlive collective calls from now on. `exposed`: bytes that the targets show.
   void expect(const PerRank& exposed) { exposed_ = exposed; }
 
+  std::uint64_t exposed(int rank) const { return exposed_ ? exposed_->of(rank) : 0; }
+
   /// These bytes of a target are fetched.
   void fetches(int rank, TargetState& target, std::uint64_t first, std::uint64_t bytes) {
     if (exposed_ && validation::touches_edges(exposed_->of(rank), first, bytes))

@@ -41,6 +41,8 @@ class Gain {
     double trip;                    ///< that a get takes
     double cost;                    ///< of the report: looking for stores, and the messages
     std::uint64_t now;
+    double begin = 0;     ///< what it takes once to begin to look for stores
+    bool reused = false;  ///< some bytes of the window were asked for twice, or in two phases
   };
   /// Whether this process asks for copies to be kept.
   bool asks(const Call& call) {
@@ -53,6 +55,7 @@ class Gain {
     if (!read) return asking_ = asking_ && still_worth_it();
     idle_ = 0;
     dropped_ = std::exchange(all_dropped_, false) && asking_ ? dropped_ + 1 : 0;
+    if (!begins(call)) return false;
     credit_ = credit_ * config_.memory + static_cast<double>(hits) * call.trip;
     if (hits != 0 && credit_ > 0) {
       trial_.paid();
@@ -66,6 +69,15 @@ class Gain {
   void all_dropped() { all_dropped_ = true; }
 
  private:
+  /// Whether the first trial may begin. Where nothing says that it will gain, it waits until what
+  /// it takes is its share of the time.
+  bool begins(const Call& call) {
+    if (begun_) return true;
+    if (since_ == 0) since_ = call.now;
+    const auto passed = static_cast<double>(call.now - since_);
+    return begun_ = call.reused || call.begin <= config_.share * passed;
+  }
+
   /// Nothing was gained: whether this call is one of a trial.
   bool tries(std::uint64_t now) {
     if (!asking_ && trial_.trying() && now < rests_until_) return false;
@@ -91,7 +103,9 @@ class Gain {
   pay::Trial trial_;
   std::uint64_t gets_ = 0;
   std::uint64_t kept_hits_ = 0;
-  double credit_ = 0;  ///< ticks saved by kept copies less those spent for them
+  double credit_ = 0;        ///< ticks saved by kept copies less those spent for them
+  bool begun_ = false;       ///< the first trial
+  std::uint64_t since_ = 0;  ///< it was asked for
   bool asking_ = false;
   std::uint32_t idle_ = 0;
   bool all_dropped_ = false;   ///< since the last call with gets

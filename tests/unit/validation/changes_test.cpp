@@ -211,6 +211,27 @@ TEST(Gain, TrialsTakeASmallShareOfTheTime) {
   EXPECT_LE(asked, 100'000 / 100);
 }
 
+TEST(Gain, DoesNotBeginWhereThatTakesLongAndNothingCameAgain) {
+  const auto calls_until_it_asks = [](double begin, bool reused) {
+    Gain gain;
+    std::uint64_t calls = 0;
+    const auto asks = [&] {
+      return gain.asks({.gets = ++calls,
+                        .kept_hits = 0,
+                        .trip = 1000,
+                        .cost = 10,
+                        .now = 1000 * calls,
+                        .begin = begin,
+                        .reused = reused});
+    };
+    while (!asks()) continue;
+    return calls;
+  };
+  EXPECT_EQ(calls_until_it_asks(0, false), 1u);
+  EXPECT_EQ(calls_until_it_asks(1e6, true), 1u);
+  EXPECT_EQ(calls_until_it_asks(1000, false), 129u);  // after 128 times as long
+}
+
 TEST(Gain, ATrialEndsWhereEverythingIsDroppedEachTime) {
   Asking program;
   std::uint64_t gets = 0;

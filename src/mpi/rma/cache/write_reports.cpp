@@ -1,6 +1,9 @@
 #include "mpi/rma/cache/write_reports.hpp"
 
+#include <algorithm>
+
 #include "base/clock.hpp"
+#include "mpi/core/tuning.hpp"
 #include "mpi/rma/cache/entered.hpp"
 
 namespace hob::mpi {
@@ -33,6 +36,22 @@ void WriteReports::notify_nothing() {
     parts_.owner.try_turn_tracking_off();
 }
 
+/// Ticks that the members take to protect their pages: the largest window that this process reads
+/// says how long that is.
+double WriteReports::cost_to_begin() const {
+  std::uint64_t most = 0;
+  parts_.targets.each_used(
+      [&](int rank, TargetState&) { most = std::max(most, parts_.kept.exposed(rank)); });
+  if (most <= tuning::gets::kProtectedAtOnce) return 0;
+  return static_cast<double>(most) * tuning::gets::kProtectNsPerByte * ticks_per_nanosecond();
+}
+
+/// Whether bytes came again that would have been there, had nothing been dropped.
+bool WriteReports::reused() const {
+  const cache::Stats& stats = parts_.cache.stats();
+  return stats.hits_full > stats.ahead_hits || parts_.stats.recalled != 0;
+}
+
 bool WriteReports::gains_by_keeping(double cost) {
   const Entered guard(parts_.lock, parts_.hot);
   if (parts_.coherence.mode() != Mode::automatic || parts_.cache.entries() == 0) return false;
@@ -40,7 +59,9 @@ bool WriteReports::gains_by_keeping(double cost) {
                             .kept_hits = parts_.stats.kept_hits,
                             .trip = parts_.owner.typical_trip(),
                             .cost = cost,
-                            .now = ticks()});
+                            .now = ticks(),
+                            .begin = cost_to_begin(),
+                            .reused = reused()});
 }
 
 bool WriteReports::wants_edges(bool always) {

@@ -83,6 +83,9 @@ class WriteReports {
                       std::span<const validation::ShownEdges> shown, std::uint64_t before);
 
  private:
+  double cost_to_begin() const;
+  bool reused() const;
+
   int rank_;
   Parts parts_;
 };
