@@ -155,7 +155,7 @@ inline constexpr double kLeastRecalledNs = 200;
 /// Recalled for one get that is missing, at most: bytes in all, places in one get of an indexed
 /// type, and places that are fetched one by one. Chosen.
 inline constexpr std::uint64_t kMostRecalled = std::uint64_t{16} << 20;
-/// To protect a page from stores that nobody sees takes 12 ns: measured. A window of no more than
+/// To have the kernel note stores to a page takes 12 ns: measured. A window of no more than
 /// so many bytes is protected without asking what that takes. Chosen.
 inline constexpr double kProtectNsPerByte = 12.0 / 4096;
 inline constexpr std::uint64_t kProtectedAtOnce = std::uint64_t{4} << 20;
