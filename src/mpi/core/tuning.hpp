@@ -149,19 +149,19 @@ inline constexpr double kScatteredLatencies = 2.5;
 /// ns. The first one of a process beside that: with MPICH 5 over TCP 1.2 to 1.4 ms, in which both
 /// ends prepare themselves.
 inline constexpr double kFirstScatteredNs = 1.3e6;
-/// ns. What a recalled place takes at least, its hit included: measured 150 to 200 for 1,000
+/// ns. What a recalled place takes at least, its hit included: measured 130 to 200 for 1,000
 /// of 8 B.
 inline constexpr double kLeastRecalledNs = 200;
 /// Recalled for one get that is missing, at most: bytes in all, places in one get of an indexed
 /// type, and places that are fetched one by one. Chosen.
 inline constexpr std::uint64_t kMostRecalled = std::uint64_t{16} << 20;
+inline constexpr std::size_t kMostRecalledPlaces = 4096, kMostRecalledSingly = 256;
 /// To have the kernel note stores to a page takes 12 ns: measured. A window of no more than
 /// so many bytes is protected without asking what that takes. Chosen.
 inline constexpr double kProtectNsPerByte = 12.0 / 4096;
 inline constexpr std::uint64_t kProtectedAtOnce = std::uint64_t{4} << 20;
 /// Bytes of a place: its entry in the cache takes longer than its way through the network. Chosen.
 inline constexpr std::uint64_t kShortPlace = 64;
-inline constexpr std::size_t kMostRecalledPlaces = 4096, kMostRecalledSingly = 256;
 
 /// ns. A hit's way through the wrappers and the window, besides look-up and copy: measured with
 /// `hob bench micro` (docs/measurements/2026-11-cache.md).
