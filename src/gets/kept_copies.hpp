@@ -44,6 +44,7 @@ class KeptCopies {
   /// Copies may outlive collective calls from now on. `exposed`: bytes that the targets show.
   void expect(const PerRank& exposed) { exposed_ = exposed; }
 
+  /// Bytes that a target shows; 0 where copies do not outlive collective calls.
   std::uint64_t exposed(int rank) const { return exposed_ ? exposed_->of(rank) : 0; }
 
   /// These bytes of a target are fetched.
@@ -59,6 +60,8 @@ class KeptCopies {
   /// Everything was dropped.
   void dropped() { at_ = 0; }
 
+  /// Whether a first trial of keeping copies has begun.
+  bool tried() const { return gain_.begun(); }
   /// Before a call that may report: see validation::Gain.
   bool gains(const validation::Gain::Call& call) { return gain_.asks(call); }
   /// Whether the process gains by being shown edges, since copies of them may be in doubt.

@@ -65,6 +65,9 @@ class Gain {
     return asking_ = tries(call.now);
   }
 
+  /// Whether a first trial has begun: Call::begin and Call::reused are not looked at any more.
+  bool begun() const { return begun_; }
+
   /// After a call that reported: no copy may be kept.
   void all_dropped() { all_dropped_ = true; }
 

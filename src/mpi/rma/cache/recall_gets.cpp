@@ -378,9 +378,10 @@ bool RecallGets::send(const Piece& piece, PendingGet& pending, std::unique_ptr<A
   }
   pending.bytes = 0;
   for (const gets::RecalledPlace& place : fetch->recalled) pending.bytes += place.bytes;
-  if (result == MPI_SUCCESS) parts_.carrier.send_collected(piece.rank);
   if (fetch->spans) pending.bytes = piece.range.end - piece.range.begin;
-  if (result != MPI_SUCCESS) {
+  if (result == MPI_SUCCESS) {
+    parts_.carrier.send_collected(piece.rank);
+  } else {
     // Some of it may be under way: its memory stays until no process writes there any more.
     parts_.under_way.forget_waiters(pending);
     drop(*fetch, {});

@@ -97,19 +97,20 @@ class RecallGets {
   /// After a get was looked up and answered, and `issued` or served without an error: what the
   /// record has to know of it. Fetches places beside one with a request that is missing.
   void looked_up(const LookedUp& asked, bool issued, bool requested);
-  /// The first hit of a recalled place with this tag.
-  void used(std::uint64_t tag) {
-    const std::uint64_t bytes = memory_.used(tag);
-    if (bytes == 0) return;
-    ++parts_.stats.recall_used;
-    parts_.stats.recall_used_bytes += bytes;
-  }
   /// Whether that has anything to do: not for most hits.
   bool concerns(const cache::Lookup& hit) const {
     if (hit.block != 0 && hit.tag == 0 && hit.kind == cache::Hit::full)
       return hit.consecutive <= 1 && memory_.recording();
     return hit.tag != 0 || hit.block != 0 ||
            (hit.kind != cache::Hit::full && hit.kind != cache::Hit::pending_full);
+  }
+
+  /// The first hit of a recalled place with this tag.
+  void used(std::uint64_t tag) {
+    const std::uint64_t bytes = memory_.used(tag);
+    if (bytes == 0) return;
+    ++parts_.stats.recall_used;
+    parts_.stats.recall_used_bytes += bytes;
   }
 
   /// What of the get under way with this index brings the bytes of a hit on a pending entry, or

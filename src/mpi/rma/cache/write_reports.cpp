@@ -60,7 +60,7 @@ bool WriteReports::gains_by_keeping(double cost) {
                             .trip = parts_.owner.typical_trip(),
                             .cost = cost,
                             .now = ticks(),
-                            .begin = cost_to_begin(),
+                            .begin = parts_.kept.tried() ? 0 : cost_to_begin(),
                             .reused = reused()});
 }
 
