@@ -11,7 +11,7 @@ struct GetStats {
   std::uint64_t native_gets = 0;  ///< gets that the MPI library was asked for, refetches included
   std::uint64_t bypassed = 0;     ///< left to the library since the target is as fast as a hit
   std::uint64_t short_lived = 0;  ///< left to the library since copies never lived to be used
-  std::uint64_t not_reused = 0;   ///< left to the library since large gets did not come back
+  std::uint64_t not_reused = 0;   ///< left to the library since gets like them did not come back
   std::uint64_t uncacheable = 0;  ///< left to the library for another reason
   std::uint64_t own_rank = 0;     ///< of these, from the process's own memory
   std::uint64_t device_buffers = 0;  ///< of these, into an accelerator's memory

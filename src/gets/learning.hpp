@@ -44,19 +44,22 @@ class Learning {
   }
   /// A get comes. Whether it is left to the library, since copies are dropped before they are used.
   bool skips() { return trial_.skips(); }
-  /// Likewise, since large ones do not come back.
+  /// Likewise, since gets like it do not come back.
   bool leaves(int target, std::uint64_t place, std::uint64_t bytes, bool hidden = false) {
-    return once_.leaves(static_cast<std::uint32_t>(target), place, bytes, hidden);
+    return once(bytes).leaves(static_cast<std::uint32_t>(target), place, bytes, hidden);
   }
   /// It was looked up, and had to be fetched; it was served, at least in part.
   void missed(const TargetState& target, std::uint64_t bytes, bool batched) {
     trial_.missed(cheap(target, batched));
-    once_.missed(bytes, cache_.stats().gets,
-                 [&](std::uint64_t number) { return cache_.reused_since(number); });
+    once(bytes).missed(cache_.stats().gets,
+                       [&](std::uint64_t number) { return cache_.reused_since(number); });
   }
+  /// The program has waited for all that it had asked for.
+  void completed() { small_once_.waited(); }
   void served(const TargetState& target, bool batched) {
     trial_.served(cheap(target, batched));
-    once_.served();
+    large_once_.served();
+    small_once_.served();
   }
   /// Another hit on a target of which gets are cheap.
   void served_cheaply() { trial_.served(true); }
@@ -129,9 +132,14 @@ class Learning {
   }
 
  private:
+  OnceTrial& once(std::uint64_t bytes) {
+    return bytes < OnceTrial::kLarge ? small_once_ : large_once_;
+  }
+
   const cache::Cache& cache_;
   ReuseTrial trial_;
-  OnceTrial once_;
+  OnceTrial large_once_{OnceTrial::kLargeGets};
+  OnceTrial small_once_{OnceTrial::kSmallGets};
   bool near_requests_ = false;
   PollGuard poll_guard_;
   TripMeter meter_;

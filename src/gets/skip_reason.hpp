@@ -27,7 +27,7 @@ constexpr const char* words_of(SkipReason why) {
                                    "atomic reads may show writes of others",
                                    "the target is the process itself",
                                    "copies were always invalidated before they were used",
-                                   "of large gets, none came back"};
+                                   "of gets like it, none came back"};
   return words[static_cast<int>(why)];
 }
 

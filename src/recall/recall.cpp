@@ -221,6 +221,7 @@ bool Recall::reads_recalled() const {
 }
 
 void Recall::phase_ended(bool learning) noexcept {
+  longest_ = std::max(longest_, log_.overflowed() ? config_.most_places : used_ + log_.size());
   try {
     close_phase(learning);
   } catch (const std::bad_alloc&) {
@@ -228,7 +229,7 @@ void Recall::phase_ended(bool learning) noexcept {
     seen_.clear();
     previous_ = kNone;
   }
-  log_.keep(config_.most_places);
+  log_.keep(std::min(std::max(kMuchLonger * longest_, config_.most_at_first), config_.most_places));
   begin_phase();
 }
 

@@ -29,7 +29,8 @@ class Recall {
   struct Config {
     /// A phase of more places is not recorded.
     std::size_t most_places = std::size_t{1} << 20;
-    /// Nor is a first one of more than these: it may never end.
+    /// Nor is one of more than these, if it is kMuchLonger times as long as any phase that has
+    /// ended: it may never end.
     std::size_t most_at_first = 4096;
     /// In the unit of Prices. Places that took less each, blocks of readahead that brought them
     /// included, would take as long if they were recalled.
@@ -40,6 +41,7 @@ class Recall {
     std::size_t small_phase = 128;
   };
   static constexpr std::size_t kMostRecords = 16;
+  static constexpr std::size_t kMuchLonger = 64;
   /// Places that a program may ask for before it waits for the block that brings them. Chosen.
   static constexpr std::size_t kBeforeWait = 256;
 
@@ -152,6 +154,7 @@ class Recall {
   std::vector<Place> rest_;
   PhaseSeries series_;
   bool recording_ = true;
+  std::size_t longest_ = 0;  ///< places of a phase that has ended; most_places: more than were kept
 
   // The present phase.
   std::uint32_t phase_ = 1;

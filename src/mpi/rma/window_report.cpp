@@ -94,7 +94,8 @@ constexpr auto kWindowCounters = std::to_array<report::CounterRow<Window>>({
       "then."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).short_lived; }},
     {{"not_reused", "gets",
-      "Left to the MPI library: large gets, since none of those that were looked up came back."},
+      "Left to the MPI library: large gets, or small ones of bursts, since none of those that were "
+      "looked up came back."},
      [](const Window& w) -> std::uint64_t { return gets_of(w).not_reused; }},
     {{"uncacheable", "gets",
       "Left to the MPI library: own memory, MPI_PROC_NULL, nothing to read, atomic reads in mode "
@@ -453,7 +454,7 @@ void add_left_gets(const report::Counters& sums, std::vector<std::string>& lines
   add("bypassed", "gets", "their targets are as fast as a hit");
   add("own_rank", "gets", "they read the process's own memory");
   add("short_lived", "gets", "copies were dropped before they were asked for again");
-  add("not_reused", "large gets", "they did not come back");
+  add("not_reused", "gets", "none that was looked up came back");
 }
 
 std::vector<std::string> sentences(const report::Counters& sums) {

@@ -72,14 +72,31 @@ TEST_F(Learns, LargeGetsThatDoNotComeBackAreLeftToTheLibrary) {
     cache_->reserve({1, place, 0}, size);
     learning_.missed(far, size, false);
   };
-  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) ask(i * size);
+  for (std::uint32_t i = 0; i < OnceTrial::kLargeGets.trial; ++i) ask(i * size);
   std::uint64_t left = 0;
   for (std::uint64_t i = 100; i < 200; ++i) left += learning_.leaves(1, i * i * size, size) ? 1 : 0;
   EXPECT_GT(left, 80u);
   ask(0);
   EXPECT_FALSE(learning_.leaves(1, 100 * size, size)) << "one was here";
-  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) ask((300 + i % 32) * size);
+  for (std::uint32_t i = 0; i < OnceTrial::kLargeGets.trial; ++i) ask((300 + i % 32) * size);
   for (std::uint64_t i = 100; i < 200; ++i) EXPECT_FALSE(learning_.leaves(1, i * size, size));
+}
+
+TEST_F(Learns, SmallGetsOfBurstsThatDoNotComeBackAreLeftToTheLibrary) {
+  TargetState far;
+  for (std::uint32_t i = 0; i < OnceTrial::kSmallGets.trial; ++i) {
+    ASSERT_FALSE(learning_.leaves(1, 31 * i * i, 8)) << i;
+    cache_->find({1, 31 * i * i, 0}, 8);
+    learning_.missed(far, 8, false);
+    if (i % 8 == 0) learning_.completed();
+  }
+  std::uint64_t left = 0;
+  for (std::uint64_t i = 100; i < 200; ++i) left += learning_.leaves(1, 31 * i * i, 8) ? 1 : 0;
+  EXPECT_GT(left, 80u);
+  for (std::uint64_t i = 100; i < 200; ++i)
+    EXPECT_FALSE(learning_.leaves(1, 31 * i * i, OnceTrial::kLarge)) << "larger ones are not known";
+  for (int i = 0; i < 4; ++i) learning_.served(far, false);
+  EXPECT_FALSE(learning_.leaves(1, 7, 8));
 }
 
 TEST_F(Learns, AWaitForTheGetsToOneOfAllTargetsIsAWaitForThatTarget) {

@@ -430,6 +430,7 @@ TEST(Verifier, ComparesItsShareOfTheHitsAndKeepsTheFirstFailures) {
 }
 
 constexpr std::uint64_t kLarge = OnceTrial::kLarge;
+constexpr std::uint32_t kTrial = OnceTrial::kLargeGets.trial;
 constexpr auto never = [](std::uint64_t) { return false; };
 constexpr auto always = [](std::uint64_t) { return true; };
 
@@ -438,10 +439,10 @@ std::uint64_t scattered(std::uint64_t i) { return i * i * kLarge; }
 
 /// Large gets that are looked up in vain, as many as a trial takes.
 OnceTrial after_a_trial() {
-  OnceTrial trial;
-  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) {
+  OnceTrial trial{OnceTrial::kLargeGets};
+  for (std::uint32_t i = 0; i < kTrial; ++i) {
     EXPECT_FALSE(trial.leaves(1, i * kLarge, kLarge));
-    trial.missed(kLarge, 1 + i, never);
+    trial.missed(1 + i, never);
   }
   return trial;
 }
@@ -459,7 +460,6 @@ TEST(OnceTrial, WhereNoLargeGetComesBackASampleAndSomeInARowAreLookedUp) {
   const double expected =
       gets * (1.0 / OnceTrial::kSample + double{OnceTrial::kLook} / OnceTrial::kBetweenLooks);
   EXPECT_NEAR(not_left(trial, gets), expected, expected / 10);
-  EXPECT_FALSE(trial.leaves(1, 7, kLarge - 1)) << "a smaller one";
   // Until the first look in a row, a place is of the sample or not.
   trial = after_a_trial();
   for (std::uint32_t i = 0; i < 100; ++i)
@@ -482,23 +482,24 @@ TEST(OnceTrial, GetsInOrderAreLookedUp) {
 /// As in phases that read much twice before everything is dropped.
 TEST(OnceTrial, WhereOneComesBackLaterTheNextTrialIsLonger) {
   OnceTrial trial = after_a_trial();
-  trial.missed(kLarge, 500, always);
-  for (std::uint32_t i = 1; i < OnceTrial::kLongestTrial; ++i) trial.missed(kLarge, 500 + i, never);
+  trial.missed(500, always);
+  for (std::uint32_t i = 1; i < OnceTrial::kLargeGets.longest_trial; ++i)
+    trial.missed(500 + i, never);
   EXPECT_EQ(not_left(trial, 100), 100u);
-  trial.missed(kLarge, 5000, never);
+  trial.missed(5000, never);
   EXPECT_LT(not_left(trial, 100), 50u);
 }
 
 TEST(OnceTrial, ALargeGetThatComesBackEndsIt) {
   OnceTrial trial = after_a_trial();
   std::uint64_t asked_from = 0;
-  trial.missed(kLarge, 500, [&](std::uint64_t number) {
+  trial.missed(500, [&](std::uint64_t number) {
     asked_from = number;
     return false;
   });
   EXPECT_EQ(asked_from, 1u) << "none did since the trial began";
   EXPECT_LT(not_left(trial, 100), 50u);
-  trial.missed(kLarge, 600, always);
+  trial.missed(600, always);
   EXPECT_EQ(not_left(trial, 100), 100u);
   trial = after_a_trial();
   trial.served();
@@ -506,19 +507,67 @@ TEST(OnceTrial, ALargeGetThatComesBackEndsIt) {
 }
 
 TEST(OnceTrial, ATrialInWhichOneCameBackIsNoVerdict) {
-  OnceTrial trial;
+  OnceTrial trial{OnceTrial::kLargeGets};
   for (int trials = 0; trials < 4; ++trials)
-    for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) trial.missed(kLarge, 1 + i, always);
+    for (std::uint32_t i = 0; i < kTrial; ++i) trial.missed(1 + i, always);
   EXPECT_EQ(not_left(trial, 100), 100u);
-  for (std::uint32_t i = 0; i < OnceTrial::kTrial; ++i) trial.missed(kLarge - 1, 1 + i, never);
-  EXPECT_EQ(not_left(trial, 100), 100u) << "small gets say nothing";
+}
+
+/// A trial of small gets, with a wait for so many of them.
+OnceTrial of_small_gets(std::uint32_t gets_per_wait) {
+  OnceTrial trial{OnceTrial::kSmallGets};
+  for (std::uint32_t i = 0; i < OnceTrial::kSmallGets.trial; ++i) {
+    EXPECT_FALSE(trial.leaves(1, scattered(i), 8));
+    trial.missed(1 + i, never);
+    if (i % gets_per_wait == 0) trial.waited();
+  }
+  return trial;
+}
+
+TEST(OnceTrial, SmallGetsAreLookedUpWhereEachIsWaitedFor) {
+  OnceTrial bursts = of_small_gets(8);
+  EXPECT_LT(not_left(bursts, 100), 50u);
+  OnceTrial pairs = of_small_gets(2);
+  EXPECT_EQ(not_left(pairs, 100), 100u);
+}
+
+/// Some of any that read at random do.
+TEST(OnceTrial, OfSmallGetsAFewMayComeBack) {
+  constexpr auto kSmall = OnceTrial::kSmallGets;
+  const auto play = [&](OnceTrial& trial, std::uint32_t misses_per_hit) {
+    for (std::uint32_t i = 0; i < kSmall.trial; ++i) {
+      trial.missed(1 + i, always);
+      if (i % misses_per_hit == 0) trial.served();
+    }
+  };
+  OnceTrial few{kSmall}, many{kSmall};
+  play(few, 2 * kSmall.misses_per_hit);
+  EXPECT_LT(not_left(few, 100), 50u);
+  play(few, 2 * kSmall.misses_per_hit);
+  EXPECT_LT(not_left(few, 100), 50u);
+  play(few, kSmall.misses_per_hit / 2);
+  EXPECT_EQ(not_left(few, 100), 100u) << "more come back";
+  play(many, kSmall.misses_per_hit / 2);
+  EXPECT_EQ(not_left(many, 100), 100u);
+}
+
+TEST(OnceTrial, SmallGetsInOrderAreLookedUpIfTheyAreNear) {
+  OnceTrial trial = of_small_gets(8);
+  const auto looked_up = [&](std::uint64_t step) {
+    std::uint32_t looked = 0;
+    for (std::uint32_t i = 0; i < 100; ++i) looked += trial.leaves(1, i * step, 8) ? 0 : 1;
+    return looked;
+  };
+  EXPECT_GT(looked_up(16), 95u);
+  EXPECT_GT(looked_up(std::uint64_t{0} - 16), 95u) << "backwards";
+  EXPECT_LT(looked_up(80), 50u);
 }
 
 TEST(SkipReason, EachReasonHasWordsOfItsOwn) {
   EXPECT_STREQ(words_of(SkipReason::bypassed), "the target answers as fast as the cache would");
   EXPECT_STREQ(words_of(SkipReason::short_lived),
                "copies were always invalidated before they were used");
-  EXPECT_STREQ(words_of(SkipReason::not_reused), "of large gets, none came back");
+  EXPECT_STREQ(words_of(SkipReason::not_reused), "of gets like it, none came back");
 }
 
 }  // namespace

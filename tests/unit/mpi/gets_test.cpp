@@ -2,6 +2,7 @@
 // the program reads, also when the library fails or takes its time.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -160,7 +161,7 @@ TEST_F(LargeGets, ThatDoNotComeBackAreLeftToTheLibraryUntilTheyDo) {
   for (int i = 0; i < 1000; ++i) read(scattered(i));
   EXPECT_EQ(fake::calls("Get"), 1000u);
   EXPECT_GT(left(), 500u);
-  EXPECT_LT(left(), 1000u - gets::OnceTrial::kTrial);
+  EXPECT_LT(left(), 1000u - gets::OnceTrial::kLargeGets.trial);
   // Another phase of the program.
   for (int i = 0; i < 1024; ++i) read(7);
   fake::reset();
@@ -176,6 +177,27 @@ TEST_F(LargeGets, WhosePlacesComeBackAreLookedUpAgain) {
   fake::reset();
   for (int place = 1000; place < 1200; ++place) read(place);
   EXPECT_LT(fake::calls("Get"), 40u);
+}
+
+TEST_F(LargeGets, SmallOnesOfBurstsAreLeftToTheLibraryUntilTheyComeBack) {
+  constexpr int kBurst = 8, kAll = kPlaces * kPlaceWords;
+  const auto burst = [&](int number) {
+    std::array<int, kBurst> into{};
+    const auto place = [&](int i) { return (kBurst * number + i) * 389 % kAll; };
+    for (int i = 0; i < kBurst; ++i) MPI_Get(&into[i], 1, MPI_INT, 1, place(i), 1, MPI_INT, win_);
+    MPI_Win_flush(1, win_);
+    for (int i = 0; i < kBurst; ++i) ASSERT_EQ(into[i], 5 + place(i));
+  };
+  constexpr int kTrial = gets::OnceTrial::kSmallGets.trial / kBurst;
+  for (int i = 0; i < kTrial; ++i) burst(i);
+  EXPECT_EQ(left(), 0u);
+  for (int i = kTrial; i < 2 * kTrial; ++i) burst(i);
+  EXPECT_GT(left(), 9u * gets::OnceTrial::kSmallGets.trial / 10);
+  // Those of the trial, which were kept.
+  for (int i = 0; i < kTrial; ++i) burst(i);
+  fake::reset();
+  for (int i = 0; i < kTrial; ++i) burst(i);
+  EXPECT_EQ(fake::calls("Get"), 0u);
 }
 
 /// The same beside a record.

@@ -143,7 +143,7 @@ Judge of_recalling() {
 /// Large gets, each of a place that was asked for before or of a new one.
 Judge of_looking_up() {
   struct Program {
-    gets::OnceTrial trial;
+    gets::OnceTrial trial{gets::OnceTrial::kLargeGets};
     std::uint64_t asked = 0, looked_up = 0, reused = 0;
   };
   return [program = Program{}](const Costs& costs) mutable {
@@ -152,7 +152,7 @@ Judge of_looking_up() {
     if (program.trial.leaves(1, kBytes * program.asked * program.asked, kBytes)) return false;
     ++program.looked_up;
     if (costs.gain) program.reused = program.looked_up;
-    program.trial.missed(kBytes, program.looked_up,
+    program.trial.missed(program.looked_up,
                          [&](std::uint64_t number) { return program.reused >= number; });
     return true;
   };

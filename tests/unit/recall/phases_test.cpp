@@ -329,6 +329,20 @@ TEST_F(Phases, OfALargePhaseThatComesOnceASampleIsKept) {
   EXPECT_EQ(program.play(phase).trips, 1u);
 }
 
+/// It may never end. Once one has, the next is recorded.
+TEST_F(Phases, OneThatIsMuchLongerThanAnyBeforeIsNotRecorded) {
+  program.play(places(20));
+  const Phase phase = places(5000);
+  const auto recorded = [&] {
+    for (const Read& read : phase) program.recall.missed(1, read.displacement, 8);
+    const bool all = program.recall.recording();
+    program.recall.phase_ended();
+    return all;
+  };
+  EXPECT_FALSE(recorded());
+  EXPECT_TRUE(recorded());
+}
+
 /// A record whose phases take clearly longer with it rests, longer each time.
 TEST_F(Phases, AfterTwoSlowerPhasesOneIsNotRecalledAndThenTwo) {
   const Phase phase = places(20);

@@ -116,7 +116,7 @@ void CachedGets::finish_verify(const PendingGet& pending) {
 /// beside it took part of that time, and what is waited for them later is no price.
 void CachedGets::get_arrived(PendingGet& pending, TargetState& t, bool awaited) {
   apply_acquires();
-  if (awaited && recalls_ && request_groups_.waited()) recalls_->completed();
+  if (awaited && request_groups_.waited()) completed_something();
   if (awaited && pending.asked != 0) {
     const std::uint64_t now = ticks();
     const std::uint64_t waited = now - pending.asked;
