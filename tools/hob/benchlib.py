@@ -142,8 +142,8 @@ def _command(path, args, ranks, setup, hob, mpi, json_file, launch=()):
     command = [known[mpi]["exec"], *launch, "-n", str(ranks)]
     if mpi == "openmpi4":
         command.append("--oversubscribe")
-    if not launch and ranks <= (os.cpu_count() or 1) and mpi in ("mpich4", "mpich5", "abi5"):
-        command += ["-bind-to", "core"]  # ranks spin: two on one core wait for each other's slice
+    if not launch and mpi in ("mpich4", "mpich5", "abi5"):
+        command += ["-bind-to", _cores(ranks, "ghosts" in (hob or {}))]
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
     }
@@ -165,6 +165,21 @@ def _command(path, args, ranks, setup, hob, mpi, json_file, launch=()):
         # Through env, so that only the ranks are preloaded and the launcher is not.
         command += ["env", "LD_PRELOAD=" + ":".join(preloaded)]
     return [*command, str(path), *map(str, args)], environment
+
+
+def _cores(ranks, ghosts):
+    """Which cores ranks run on: they spin, so that two on one core wait for each other's slice.
+    Where there are more than cores, the first, which is timed, has one to itself: a job that the
+    kernel places otherwise takes twice as long, for as long as it lives. Ghosts sleep, and are
+    placed by the kernel."""
+    cores = os.cpu_count() or 1
+    if ranks <= cores:
+        return "core"
+    if cores == 1 or ghosts:
+        return "none"
+    return "user:" + ",".join(
+        str(0 if rank == 0 else 1 + rank % (cores - 1)) for rank in range(ranks)
+    )
 
 
 def _read_report(path, command):
