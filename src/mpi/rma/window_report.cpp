@@ -328,12 +328,10 @@ void count_windows(std::span<std::uint64_t> values) {
     const std::lock_guard guard(ended().lock);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += ended().sums[i];
   }
-  each_window(
-      [](Window& window, void* to) {
-        direct::collect(window.handle);
-        report::add_values(kWindowCounters, window, *static_cast<std::span<std::uint64_t>*>(to));
-      },
-      &values);
+  each_window([&](const Window& window) {
+    direct::collect(window.handle);
+    report::add_values(kWindowCounters, window, values);
+  });
 }
 
 /// What is unusual about a window.
@@ -351,7 +349,7 @@ bool reports_windows() { return !context().settings.json.empty(); }
 /// Every window of this process, and notes of what is unusual about one.
 ordered_json section() {
   if (!reports_windows()) {
-    each_window([](Window& window, void*) { note_unusual(window_summary(window)); }, nullptr);
+    each_window([](const Window& window) { note_unusual(window_summary(window)); });
     return nullptr;
   }
   std::vector<report::WindowReport> windows;
@@ -359,12 +357,10 @@ ordered_json section() {
     const std::lock_guard guard(ended().lock);
     windows = ended().windows;
   }
-  each_window(
-      [](Window& window, void* list) {
-        direct::collect(window.handle);
-        static_cast<std::vector<report::WindowReport>*>(list)->push_back(window_report(window));
-      },
-      &windows);
+  each_window([&](const Window& window) {
+    direct::collect(window.handle);
+    windows.push_back(window_report(window));
+  });
   std::sort(windows.begin(), windows.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
   ordered_json list = ordered_json::array();
@@ -518,7 +514,7 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
          const std::lock_guard guard(ended().lock);
          windows = ended().count;
        }
-       each_window([](Window&, void* count) { ++*static_cast<std::uint64_t*>(count); }, &windows);
+       each_window([&](const Window&) { ++windows; });
        return windows;
      }},
     {{"acquires", "times", "Moments at which the process may have learned of others' writes."},
