@@ -1,18 +1,11 @@
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
+#include "base/histogram.hpp"
+
 namespace hob::cache {
-
-/// Counts by powers of two: [0] counts the value 0, [k] the values in [2^(k-1), 2^k).
-struct Log2Histogram {
-  std::array<std::uint64_t, 65> counts{};
-
-  void add(std::uint64_t value) { ++counts[std::bit_width(value)]; }
-};
 
 /// One point of the occupancy series (paper Fig. 10).
 struct Occupancy {

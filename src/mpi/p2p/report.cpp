@@ -61,13 +61,8 @@ Queues queues_of(const Channel& channel) {
   return queues;
 }
 
-ordered_json json_of(const match::Log2Histogram& histogram) {
-  std::size_t size = histogram.counts.size();
-  while (size != 0 && histogram.counts[size - 1] == 0) --size;
-  return {{"unit", "entries"},
-          {"scale", "log2"},
-          {"counts", std::vector(histogram.counts.begin(),
-                                 histogram.counts.begin() + static_cast<std::ptrdiff_t>(size))}};
+ordered_json json_of(const Log2Histogram& histogram) {
+  return {{"unit", "entries"}, {"scale", "log2"}, {"counts", histogram.trimmed()}};
 }
 
 /// Ticks of one step of a search in a queue of the library's that grew so long. Its entries lie

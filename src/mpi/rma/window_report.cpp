@@ -262,12 +262,6 @@ struct Ended {
 
 Ended& ended() { return lasting<Ended>(); }
 
-report::Histogram histogram(std::string name, std::string unit, const cache::Log2Histogram& from) {
-  auto last = from.counts.end();
-  while (last != from.counts.begin() && *(last - 1) == 0) --last;
-  return {std::move(name), std::move(unit), {from.counts.begin(), last}};
-}
-
 std::vector<std::string> stages_of(const Window& window) {
   std::vector<std::string> names;
   if (window.cached) names.emplace_back("cache");
@@ -302,8 +296,8 @@ report::WindowReport window_report(const Window& window) {
   result.counters = report::counters_of(kWindowCounters, window);
   if (!window.cached) return result;
   const cache::Stats& stats = window.cached->cache().stats();
-  result.histograms.push_back(histogram("get_size", "B", stats.get_size));
-  result.histograms.push_back(histogram("reuse", "gets", stats.reuse));
+  result.histograms.push_back({"get_size", "B", stats.get_size.trimmed()});
+  result.histograms.push_back({"reuse", "gets", stats.reuse.trimmed()});
   for (const auto& p : stats.occupancy.points())
     result.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
   for (const auto& a : stats.adjustments)
