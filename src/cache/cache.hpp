@@ -253,7 +253,6 @@ class Cache {
   virtual std::uint64_t memory_bytes() const noexcept = 0;
 
   const Stats& stats() const noexcept { return stats_; }
-  const Config& config() const noexcept { return config_; }
 
  protected:
   explicit Cache(const Config& config) : config_(config) {}

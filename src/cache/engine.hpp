@@ -78,10 +78,7 @@ class CacheEngine final : public Cache {
 
   // -- Invalidation ------------------------------------------------------------------------------
 
-  void drop_all() noexcept override {
-    ++stats_.drops_all;
-    restart();
-  }
+  void drop_all() noexcept override { restart(); }
 
   void drop_target(std::uint32_t target) noexcept override;
 
@@ -92,9 +89,7 @@ class CacheEngine final : public Cache {
                       std::uint64_t bytes) noexcept override;
 
   void drop(EntryId id) noexcept override {
-    if (named(id) == nullptr) return;
-    ++stats_.entries_dropped;
-    remove(id.index, false);
+    if (named(id) != nullptr) remove(id.index, false);
   }
 
   // -- Sizes -------------------------------------------------------------------------------------

@@ -142,8 +142,6 @@ inline bool CacheEngine<Index, Store, Policy>::refresh(EntryId id, const void* d
   if (changed) std::memcpy(entry->data + offset, data, bytes);
   if (!is_block(entry->layout) || bytes == entry->size) entry->fetched = ticks;
   entry->consecutive = 0;
-  ++stats_.refreshed;
-  stats_.refreshed_changed += changed ? 1 : 0;
   return changed;
 }
 

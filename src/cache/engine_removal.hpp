@@ -10,7 +10,6 @@ namespace hob::cache {
 
 template <class Index, class Store, class Policy>
 inline void CacheEngine<Index, Store, Policy>::drop_target(std::uint32_t target) noexcept {
-  ++stats_.drops_target;
   if (live_ == 0) return;
   if ((floors_.size() == 0 && !floors_.allocate(kMaxFloors)) || generation_ + 1 == 0) {
     // No memory for the note, or the generations are used up: dropping everything is right too.
@@ -44,11 +43,7 @@ template <class Index, class Store, class Policy>
 inline void CacheEngine<Index, Store, Policy>::drop_range(std::uint32_t target,
                                                           std::uint64_t displacement,
                                                           std::uint64_t bytes) noexcept {
-  ++stats_.drops_range;
-  each_overlapping(target, displacement, bytes, [this](std::uint32_t e) {
-    ++stats_.entries_dropped;
-    remove(e, false);
-  });
+  each_overlapping(target, displacement, bytes, [this](std::uint32_t e) { remove(e, false); });
 }
 
 template <class Index, class Store, class Policy>
@@ -65,9 +60,7 @@ inline void CacheEngine<Index, Store, Policy>::drop_differing(std::uint32_t targ
                                        end - first) == 0;
   };
   each_overlapping(target, displacement, bytes, [&](std::uint32_t e) {
-    if (equal(entries_[e])) return;
-    ++stats_.entries_dropped;
-    remove(e, false);
+    if (!equal(entries_[e])) remove(e, false);
   });
 }
 

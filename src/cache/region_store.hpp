@@ -41,8 +41,6 @@ class RegionStore {
   std::uint64_t max_capacity() const { return buffer_.reserved() / kGrain * kGrain; }
   std::uint64_t used() const { return used_; }
   std::uint64_t bytes() const { return buffer_.committed() + regions_.bytes(); }
-  /// The system refused memory: capacity() is what could be had.
-  bool out_of_memory() const { return out_of_memory_; }
 
   /// A region of at least `bytes` bytes for an entry, or `kNone`.
   std::uint32_t allocate(std::uint64_t bytes, std::uint32_t owner) noexcept {
@@ -144,7 +142,6 @@ class RegionStore {
     if (bytes < used_ || bytes < kGrain) return false;
     if (bytes < backed_) compact(bytes, moved);
     capacity_ = bytes;
-    out_of_memory_ = false;
     return true;
   }
 
@@ -190,7 +187,6 @@ class RegionStore {
                                                          std::max(kLargeStep, backed_ / 2))));
     if (!buffer_.commit(wish, capacity_) && !buffer_.commit(wanted)) {
       capacity_ = std::max(backed_, kGrain);
-      out_of_memory_ = true;
       return false;
     }
     const std::uint64_t end = std::min(buffer_.committed() / kGrain * kGrain, capacity_);
@@ -286,7 +282,6 @@ class RegionStore {
   std::uint64_t backed_ = 0;     ///< regions cover [0, backed_)
   std::uint64_t capacity_ = 0;
   std::uint64_t used_ = 0;
-  bool out_of_memory_ = false;
 };
 
 }  // namespace hob::cache

@@ -1,18 +1,11 @@
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
+#include "base/histogram.hpp"
+
 namespace hob::cache {
-
-/// Counts by powers of two: [0] counts the value 0, [k] the values in [2^(k-1), 2^k).
-struct Log2Histogram {
-  std::array<std::uint64_t, 65> counts{};
-
-  void add(std::uint64_t value) { ++counts[std::bit_width(value)]; }
-};
 
 /// One point of the occupancy series (paper Fig. 10).
 struct Occupancy {
@@ -80,17 +73,11 @@ struct Stats {
   std::uint64_t lost = 0;                ///< entries that did not fit after resizing
   std::uint64_t bytes_from_cache = 0;    ///< pending hits included
   std::uint64_t bytes_from_network = 0;  ///< asked for and neither here nor under way
-  std::uint64_t drops_all = 0;
-  std::uint64_t drops_target = 0;
-  std::uint64_t drops_range = 0;
-  std::uint64_t entries_dropped = 0;  ///< entries that drop calls looked at and removed one by one
-  std::uint64_t blocks = 0;           ///< entries reserved that are blocks
-  std::uint64_t ahead_bytes = 0;      ///< of these, bytes that no get had asked for yet
+  std::uint64_t blocks = 0;              ///< entries reserved that are blocks
+  std::uint64_t ahead_bytes = 0;         ///< of these, bytes that no get had asked for yet
   std::uint64_t ahead_used_bytes =
       0;                         ///< of ahead_bytes, those asked for later, to a 64th of a block
   std::uint64_t ahead_hits = 0;  ///< hits on bytes fetched ahead, the first ones: trips spared
-  std::uint64_t refreshed = 0;
-  std::uint64_t refreshed_changed = 0;  ///< of these, the bytes differed
 
   Log2Histogram get_size;  ///< bytes per get
   Log2Histogram reuse;     ///< entries by their number of gets: the first one and every hit

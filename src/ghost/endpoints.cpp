@@ -375,16 +375,4 @@ void Endpoints::complete(Peer& peer, bool local) {
   wait_until([&] { return count == 0 || !under_way(peer, newest, local); });
 }
 
-void Endpoints::complete(const Completion& completion) {
-  if (completion.pending == 0) return;
-  for (const auto& each : endpoints_) {
-    if (each && each->open != nullptr &&
-        std::find(each->open->extras.begin(), each->open->extras.end(), &completion) !=
-            each->open->extras.end()) {
-      dispatch(*each);
-    }
-  }
-  wait_until([&] { return completion.pending == 0; });
-}
-
 }  // namespace hob::ghost

@@ -71,8 +71,6 @@ class Endpoints {
   /// Waits for the requests submitted for this peer before the call; `local`: until the program's
   /// buffers are free. What other threads submit meanwhile is not waited for.
   void complete(Peer& peer, bool local);
-  /// Waits for everything that an operation's own completion counts.
-  void complete(const Completion& completion);
 
   /// Waits until done(), while messages come and go. Conditions may have effects: they are asked
   /// until they are true, and once they are, nothing comes between that and the return.

@@ -78,7 +78,6 @@ class Origin {
   void flush(Peer& peer) { endpoints_.complete(peer, false); }
   /// Completes what uses the program's buffers.
   void flush_local(Peer& peer) { endpoints_.complete(peer, true); }
-  void wait(const Completion& completion) { endpoints_.complete(completion); }
   /// After unlock: the release has arrived, and the peer's header may be used for something else.
   void settle(Peer& peer);
 

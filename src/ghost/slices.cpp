@@ -53,10 +53,4 @@ void Slices::free(std::uint64_t offset, std::uint64_t bytes) {
   insert(begin, end);
 }
 
-std::uint64_t Slices::free_bytes() const {
-  std::uint64_t sum = 0;
-  for (const auto& [begin, end] : by_offset_) sum += end - begin;
-  return sum;
-}
-
 }  // namespace hob::ghost

@@ -19,7 +19,6 @@ class Slices {
   std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
   /// Gives back what allocate returned for so many bytes.
   void free(std::uint64_t offset, std::uint64_t bytes);
-  std::uint64_t free_bytes() const;
 
  private:
   void insert(std::uint64_t begin, std::uint64_t end);

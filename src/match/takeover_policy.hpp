@@ -94,9 +94,6 @@ class TakeoverPolicy {
     return config_.fixed || balance_ >= -allowance_;
   }
 
-  /// A message was dequeued for which no receive is in the PRQ.
-  bool unexpected() { return matched(0); }
-
   /// The PRQ is empty again.
   void ended();
 

@@ -13,13 +13,28 @@
 #include <cstdio>
 #include <memory>
 
-#include "os/mapping_query.hpp"
 #include "os/memory.hpp"
 #include "os/own_descriptor.hpp"
 #include "os/page_scan.hpp"
 
 namespace hob::os {
 namespace {
+
+// PROCMAP_QUERY of Linux 6.11 and later, which newer headers than those that Hob is compiled with
+// have.
+struct MappingQuery {  // struct procmap_query
+  std::uint64_t size, query_flags, query_addr;
+  std::uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
+  std::uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
+  std::uint64_t vma_name_addr, build_id_addr;
+};
+
+constexpr unsigned long kQueryMapping = _IOWR('f', 17, MappingQuery);
+
+/// What mappings are: PROCMAP_QUERY_VMA_...
+namespace mapping_is {
+constexpr std::uint64_t kReadable = 1U << 0U, kShared = 1U << 3U;
+}
 
 OwnDescriptor open_own(const char* path) {
   return OwnDescriptor(::open(path, O_RDONLY | O_CLOEXEC));

@@ -39,7 +39,6 @@ class Backoff {
   constexpr void lengthen(T most) { now_ = std::min<T>(config_.times * now_ + config_.plus, most); }
 
   constexpr void reset() { now_ = config_.first; }
-  constexpr bool is_first() const { return now_ == config_.first; }
 
  private:
   Config config_;

@@ -42,48 +42,8 @@ ordered_json counters_json(const Counters& counters) {
   return json;
 }
 
-ordered_json histogram_json(const Histogram& histogram) {
-  return {{"unit", histogram.unit}, {"scale", "log2"}, {"counts", histogram.counts}};
-}
-
-ordered_json window_json(const WindowReport& window) {
-  ordered_json json = {{"id", window.id},
-                       {"name", window.name},
-                       {"kind", window.kind},
-                       {"bytes", window.bytes},
-                       {"ranks", window.ranks},
-                       {"mode", window.mode},
-                       {"mode_reason", window.mode_reason},
-                       {"stages", window.stages}};
-  json["counters"] = counters_json(window.counters);
-  ordered_json histograms = ordered_json::object();
-  for (const auto& h : window.histograms) histograms[h.name] = histogram_json(h);
-  json["histograms"] = std::move(histograms);
-  ordered_json occupancy = ordered_json::array();
-  for (const auto& p : window.occupancy)
-    occupancy.push_back({{"get", p.get},
-                         {"used", p.used},
-                         {"capacity", p.capacity},
-                         {"entries", p.entries},
-                         {"slots", p.slots}});
-  ordered_json adaptations = ordered_json::array();
-  for (const auto& a : window.adaptations)
-    adaptations.push_back(
-        {{"get", a.get}, {"what", a.what}, {"from", a.from}, {"to", a.to}, {"why", a.why}});
-  json["series"] = {{"occupancy", std::move(occupancy)}, {"adaptations", std::move(adaptations)}};
-  ordered_json phases = ordered_json::array();
-  for (const auto& p : window.phases)
-    phases.push_back({{"phase", p.phase},
-                      {"count", p.count},
-                      {"recalled", p.recalled},
-                      {"used", p.used},
-                      {"missed", p.missed}});
-  if (!phases.empty()) json["series"]["phases"] = std::move(phases);
-  json["drops"] = ordered_json::array();
-  for (const auto& d : window.drops)
-    json["drops"].push_back({{"call", d.call}, {"times", d.times}, {"bytes", d.bytes}});
-  if (!window.failures.empty()) json["failures"] = window.failures;
-  return json;
+ordered_json histogram_json(std::string_view unit, const Log2Histogram& histogram) {
+  return {{"unit", unit}, {"scale", "log2"}, {"counts", histogram.trimmed()}};
 }
 
 std::string bytes_text(double bytes) {

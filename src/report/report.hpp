@@ -5,61 +5,14 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/histogram.hpp"
 #include "report/counters.hpp"
 
 namespace hob::report {
-
-/// Counts of values by powers of two: counts[0] of the value 0, counts[k] of [2^(k-1), 2^k).
-struct Histogram {
-  std::string name;
-  std::string unit;
-  std::vector<std::uint64_t> counts;
-};
-
-struct OccupancyPoint {
-  std::uint64_t get, used, capacity, entries, slots;
-};
-
-struct Adaptation {
-  std::uint64_t get;
-  const char* what;  ///< index, storage, readahead
-  std::uint64_t from, to;
-  std::string why;
-};
-
-/// Places that phases of a window read (src/recall).
-struct PhasePoint {
-  std::uint64_t phase, count, recalled, used, missed;
-};
-
-/// Everything that a cache held was dropped, since the process may have learned of others' writes
-/// by `call`.
-struct Drops {
-  std::string call;
-  std::uint64_t times, bytes;
-};
-
-/// What one process says about one window.
-struct WindowReport {
-  int id = 0;
-  std::string name;
-  std::string kind;         ///< create, allocate, shared, dynamic
-  std::uint64_t bytes = 0;  ///< exposed by this process
-  int ranks = 0;
-  std::string mode;                 ///< auto, strict, always, user, off
-  std::string mode_reason;          ///< why it is another one than was asked for; may be empty
-  std::vector<std::string> stages;  ///< that its operations may pass, the last one carries them
-  Counters counters;
-  std::vector<Histogram> histograms;
-  std::vector<OccupancyPoint> occupancy;
-  std::vector<Adaptation> adaptations;
-  std::vector<PhasePoint> phases;
-  std::vector<Drops> drops;
-  std::vector<std::string> failures;  ///< of mode verify
-};
 
 /// What one process says about itself.
 struct RankReport {
@@ -97,8 +50,7 @@ struct RunContext {
 };
 
 nlohmann::ordered_json counters_json(const Counters& counters);
-nlohmann::ordered_json histogram_json(const Histogram& histogram);
-nlohmann::ordered_json window_json(const WindowReport& window);
+nlohmann::ordered_json histogram_json(std::string_view unit, const Log2Histogram& histogram);
 
 /// One rank's part of the JSON. Text that is not UTF-8 (names that programs give) is shown with
 /// replacement characters.

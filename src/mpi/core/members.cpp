@@ -9,19 +9,16 @@
 #include "mpi/pmpi/real.hpp"
 
 namespace hob::mpi {
-namespace {
 
-bool contains(MPI_Group all, MPI_Group some) {
+std::vector<int> members_in(MPI_Group all, MPI_Group members) {
   int size = 0;
-  real::Group_size(some, &size);
+  real::Group_size(members, &size);
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
-  std::vector<int> found(ranks);
-  return real::Group_translate_ranks(some, size, ranks.data(), all, found.data()) == MPI_SUCCESS &&
-         std::find(found.begin(), found.end(), MPI_UNDEFINED) == found.end();
+  std::vector<int> theirs(ranks.size(), MPI_UNDEFINED);
+  real::Group_translate_ranks(members, size, ranks.data(), all, theirs.data());
+  return theirs;
 }
-
-}  // namespace
 
 std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Comm to) {
   std::vector<int> theirs(ranks.size(), MPI_UNDEFINED);
@@ -48,10 +45,10 @@ bool all_run_hob(MPI_Comm comm) {
   MPI_Group some = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
   if (real::Comm_group(comm, &some) != MPI_SUCCESS) return false;
   real::Comm_group(context().comm, &world);
-  const bool known = contains(world, some);
+  const std::vector<int> ranks = members_in(world, some);
   real::Group_free(&some);
   real::Group_free(&world);
-  return known;
+  return std::find(ranks.begin(), ranks.end(), MPI_UNDEFINED) == ranks.end();
 }
 
 }  // namespace hob::mpi

@@ -132,10 +132,6 @@ bool Channel::is_crowded() const {
   return matching.queued.load(std::memory_order_relaxed) >= most;
 }
 
-bool Channel::blocking_goes_native() const {
-  return prq_length == 0 && !(takeover().mode == Takeover::Mode::always && takes_over());
-}
-
 bool Channel::begins_takeover() {
   if (!takes_over()) return false;
   if (prq_length != 0) return true;

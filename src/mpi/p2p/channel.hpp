@@ -12,6 +12,7 @@
 #include "match/source_share.hpp"
 #include "match/takeover_policy.hpp"
 #include "mpi/p2p/p2p.hpp"
+#include "mpi/p2p/takeover.hpp"
 #include "mpi/pmpi/mpi.hpp"
 #include "mpi/requests/request.hpp"
 
@@ -42,7 +43,9 @@ class Channel final : public CompletionObserver {
 
   /// A new blocking one goes to the library. While a thread is in it, nothing is posted that it
   /// could hold up, so by itself it is no reason to begin a takeover.
-  bool blocking_goes_native() const;
+  bool blocking_goes_native() const {
+    return prq_length == 0 && !(takeover().mode == Takeover::Mode::always && takes_over());
+  }
 
   /// A new nonblocking receive goes to Hob's PRQ. Receives at the library must all be older than
   /// those in Hob's PRQ, so all that follow it go there, too.

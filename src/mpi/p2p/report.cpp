@@ -61,15 +61,6 @@ Queues queues_of(const Channel& channel) {
   return queues;
 }
 
-ordered_json json_of(const match::Log2Histogram& histogram) {
-  std::size_t size = histogram.counts.size();
-  while (size != 0 && histogram.counts[size - 1] == 0) --size;
-  return {{"unit", "entries"},
-          {"scale", "log2"},
-          {"counts", std::vector(histogram.counts.begin(),
-                                 histogram.counts.begin() + static_cast<std::ptrdiff_t>(size))}};
-}
-
 /// Ticks of one step of a search in a queue of the library's that grew so long. Its entries lie
 /// neither in order nor at random, and only a part of them is passed again and again: `least`, as
 /// if they lay in order; `most`, of long ones half of them at random. The gate is held.
@@ -144,10 +135,10 @@ ordered_json json_of(const Queues& q) {
             {"prq_missed", q.stats.posted.missed},
             {"umq_missed", q.stats.arrived.missed}}},
           {"histograms",
-           {{"prq_length", json_of(q.stats.posted.length)},
-            {"umq_length", json_of(q.stats.arrived.length)},
-            {"prq_depth", json_of(q.stats.posted.depth)},
-            {"umq_depth", json_of(q.stats.arrived.depth)}}}};
+           {{"prq_length", report::histogram_json("entries", q.stats.posted.length)},
+            {"umq_length", report::histogram_json("entries", q.stats.arrived.length)},
+            {"prq_depth", report::histogram_json("entries", q.stats.posted.depth)},
+            {"umq_depth", report::histogram_json("entries", q.stats.arrived.depth)}}}};
 }
 
 /// All communicators that were used, ended ones too. The gate is held.

@@ -8,7 +8,7 @@
 //                                array.notify(i)
 //     mixed(array)               an array with operations of Hob's, or while Hob's must advance
 // and of one request:
-//     kOnlyAsks                  the request stays
+//     kOnlyAsks                  true: the request stays
 //     native(request)            the library's request, while Hob's must advance
 //     says_complete()            whether the library has completed it, without an error
 //     inactive()                 a persistent operation of Hob's that is not started
@@ -32,6 +32,36 @@ template <class Call, class... Requests>
     return call.library(requests...);
   }
 }
+
+/// Whether one request is complete: MPI_Test, which then ends it, or MPI_Request_get_status.
+template <bool ends>
+struct AskOne {
+  static constexpr bool kBlocks = false;
+  static constexpr bool kOnlyAsks = !ends;
+  int* flag;
+  MPI_Status* status;
+
+  int library(MPI_Request* request) const {
+    return ends ? real::Test(request, flag, status)
+                : real::Request_get_status(*request, flag, status);
+  }
+  int native(MPI_Request* request) const {
+    if (blocking_needs_care()) advance();
+    return library(request);
+  }
+  bool says_complete() const { return *flag != 0; }
+  int inactive() const {
+    *flag = 1;
+    copy_status(empty_status(), status);
+    return MPI_SUCCESS;
+  }
+  int own(MPI_Request* request, Operation& operation) const {
+    if (!operation.ready()) advance();
+    *flag = operation.ready();
+    if (!*flag) return MPI_SUCCESS;
+    return ends ? finish(request, operation, status) : result_of(operation, status);
+  }
+};
 
 // What calls on arrays answer. `flag`: null where the call waits.
 
@@ -83,7 +113,7 @@ template <class Call>
     if (!call.says_complete()) return error;
     const bool no_acquire = entry.observer && !entry.observer->is_acquire();
     watch.notify(false);
-    if constexpr (requires { Call::kOnlyAsks; })
+    if constexpr (requires { requires Call::kOnlyAsks; })
       // It is complete and still there: waiting for it shows nothing either.
       if (no_acquire) note_no_acquire(*request);
     return error;

@@ -114,29 +114,6 @@ struct WaitOne {
   }
 };
 
-struct TestOne {
-  static constexpr bool kBlocks = false;
-  int* flag;
-  MPI_Status* status;
-
-  int library(MPI_Request* request) const { return real::Test(request, flag, status); }
-  int native(MPI_Request* request) const {
-    if (blocking_needs_care()) advance();
-    return library(request);
-  }
-  bool says_complete() const { return *flag != 0; }
-  int inactive() const {
-    *flag = 1;
-    copy_status(empty_status(), status);
-    return MPI_SUCCESS;
-  }
-  int own(MPI_Request* request, Operation& operation) const {
-    if (!operation.ready()) advance();
-    *flag = operation.ready();
-    return *flag ? finish(request, operation, status) : MPI_SUCCESS;
-  }
-};
-
 struct WaitAll : AnswerOfAll {
   static constexpr bool kBlocks = true;
 
@@ -259,7 +236,7 @@ using namespace requests;
 int on_Wait(MPI_Request* request, MPI_Status* status) { return dispatch(request, WaitOne{status}); }
 
 int on_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  return dispatch(request, TestOne{flag, status});
+  return dispatch(request, AskOne<true>{flag, status});
 }
 
 int on_Waitall(int count, MPI_Request array_of_requests[], MPI_Status* array_of_statuses) {

@@ -1,7 +1,6 @@
 // MPI_Request_get_status and its relatives: requests stay as they are, whatever the answer.
 #include <vector>
 
-#include "mpi/core/acquires.hpp"
 #include "mpi/pmpi/hooks.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/progress/progress.hpp"
@@ -12,38 +11,8 @@ namespace hob::mpi {
 
 using namespace requests;
 
-namespace {
-
-struct StatusOfOne {
-  static constexpr bool kBlocks = false;
-  static constexpr bool kOnlyAsks = true;
-  int* flag;
-  MPI_Status* status;
-
-  int library(MPI_Request* request) const {
-    return real::Request_get_status(*request, flag, status);
-  }
-  int native(MPI_Request* request) const {
-    if (blocking_needs_care()) advance();
-    return library(request);
-  }
-  bool says_complete() const { return *flag != 0; }
-  int inactive() const {
-    *flag = 1;
-    copy_status(empty_status(), status);
-    return MPI_SUCCESS;
-  }
-  int own(MPI_Request*, Operation& operation) const {
-    if (!operation.ready()) advance();
-    *flag = operation.ready();
-    return *flag ? result_of(operation, status) : MPI_SUCCESS;
-  }
-};
-
-}  // namespace
-
 int on_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  return dispatch(&request, StatusOfOne{flag, status});
+  return dispatch(&request, AskOne<false>{flag, status});
 }
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)

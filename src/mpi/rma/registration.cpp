@@ -185,20 +185,15 @@ std::unique_ptr<DisplacementUnits> agree(const WindowSpec& spec, const Window& w
 }
 
 void send_old_without_handlers() {
-  each_window(
-      [](Window& each, void*) {
-        if (each.stages.batches()) each.stages.batches()->send_without_handlers();
-      },
-      nullptr);
+  each_window([](const Window& each) {
+    if (each.stages.batches()) each.stages.batches()->send_without_handlers();
+  });
 }
 
 void send_waiting(bool all) {
-  each_window(
-      [](Window& each, void* everything) {
-        if (each.stages.batches())
-          each.stages.batches()->send_waiting(*static_cast<bool*>(everything));
-      },
-      &all);
+  each_window([all](const Window& each) {
+    if (each.stages.batches()) each.stages.batches()->send_waiting(all);
+  });
 }
 
 /// Batches small operations of a window from now on, if it is to.
@@ -250,20 +245,13 @@ Stages carrier_for(const WindowSpec& spec) {
 /// Own writes through one window may change what another one shows. One process finds out; all
 /// members of the window have to know, since each may be the origin of such a write.
 bool overlaps_another_window(const void* base, std::uint64_t bytes) {
-  struct Range {
-    const char* base;
-    std::uint64_t bytes;
-    bool overlaps = false;
-  } range{static_cast<const char*>(base), bytes};
-  each_window(
-      [](Window& window, void* data) {
-        auto& mine = *static_cast<Range*>(data);
-        const char* other = static_cast<const char*>(window.base);
-        if (other && other < mine.base + mine.bytes && mine.base < other + window.bytes)
-          mine.overlaps = true;
-      },
-      &range);
-  return range.overlaps;
+  const auto* const mine = static_cast<const char*>(base);
+  bool overlaps = false;
+  each_window([&](const Window& window) {
+    const auto* const other = static_cast<const char*>(window.base);
+    overlaps |= other && other < mine + bytes && mine < other + window.bytes;
+  });
+  return overlaps;
 }
 
 /// A window of which not all members are known to run Hob: it is the library's, without any joint

@@ -196,24 +196,22 @@ void expect_aliases() {
   if (all_windows.alias.get()) return;
   all_windows.alias.set(true);
   // Writes that were issued until now are not recorded.
-  each_window([](Window& window, void*) { window.aliased_writes.add_all(); }, nullptr);
+  each_window([](Window& window) { window.aliased_writes.add_all(); });
   if (many_threads) return direct::forget_all();
   untracked_windows.forget_all();
 }
 
 void drop_aliased_copies(Window& written) {
-  each_window(
-      [](Window& other, void* writer) {
-        if (&other != writer && other.cached && !outlives_acquires(other.cached->mode()))
-          other.cached->drop_all();
-      },
-      &written);
+  each_window([&](Window& other) {
+    if (&other != &written && other.cached && !outlives_acquires(other.cached->mode()))
+      other.cached->drop_all();
+  });
 }
 
-void each_window(void (*act)(Window&, void*), void* context) {
+void each_window(const std::function<void(Window&)>& act) {
   Windows& all = windows();
   const std::lock_guard guard(all.lock);
-  for (Window* window : all.alive) act(*window, context);
+  for (Window* window : all.alive) act(*window);
 }
 
 }  // namespace hob::mpi

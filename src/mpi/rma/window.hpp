@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -89,6 +90,6 @@ void expect_aliases();
 void drop_aliased_copies(Window& written);
 
 /// Calls act(Window&) for every live window, oldest first.
-void each_window(void (*act)(Window&, void*), void* context);
+void each_window(const std::function<void(Window&)>& act);
 
 }  // namespace hob::mpi

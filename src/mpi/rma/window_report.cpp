@@ -1,4 +1,4 @@
-// Windows in the report.
+// Windows in the report. Long: one table, a row for each counter.
 #include "mpi/rma/window_report.hpp"
 
 #include <fmt/core.h>
@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -254,20 +255,33 @@ constexpr auto kWindowCounterInfos = report::infos_of(kWindowCounters);
 /// Ended windows whose details are kept; of later ones only the counters.
 constexpr std::size_t kMaxWindows = 256;
 
+/// What one process says about one window.
+struct WindowReport {
+  int id = 0;
+  std::string name;
+  const char* kind = "";
+  std::uint64_t bytes = 0;  ///< exposed by this process
+  int ranks = 0;
+  const char* mode = "";
+  std::string mode_reason;            ///< why it is another one than was asked for; may be empty
+  std::vector<std::string> failures;  ///< of mode verify
+  // For the JSON:
+  std::vector<std::string> stages;  ///< that its operations may pass, the last one carries them
+  report::Counters counters;
+  std::optional<cache::Stats> cache;
+  std::vector<BlockChange> blocks;  ///< of readahead
+  std::vector<recall::PhasePoint> phases;
+  std::vector<DropCauses::Row> drops;
+};
+
 struct Ended {
   std::mutex lock;
   std::array<std::uint64_t, kWindowCounters.size()> sums{};
-  std::vector<report::WindowReport> windows;
+  std::vector<WindowReport> windows;
   std::uint64_t count = 0;
 };
 
 Ended& ended() { return lasting<Ended>(); }
-
-report::Histogram histogram(std::string name, std::string unit, const cache::Log2Histogram& from) {
-  auto last = from.counts.end();
-  while (last != from.counts.begin() && *(last - 1) == 0) --last;
-  return {std::move(name), std::move(unit), {from.counts.begin(), last}};
-}
 
 std::vector<std::string> stages_of(const Window& window) {
   std::vector<std::string> names;
@@ -279,8 +293,8 @@ std::vector<std::string> stages_of(const Window& window) {
 }
 
 /// What it is, without its counters.
-report::WindowReport window_summary(const Window& window) {
-  report::WindowReport result;
+WindowReport window_summary(const Window& window) {
+  WindowReport result;
   result.id = window.id;
   result.name = window.name;
   result.kind = name_of(window.kind);
@@ -297,31 +311,75 @@ report::WindowReport window_summary(const Window& window) {
   return result;
 }
 
-report::WindowReport window_report(const Window& window) {
-  report::WindowReport result = window_summary(window);
+WindowReport window_report(const Window& window) {
+  WindowReport result = window_summary(window);
   result.stages = stages_of(window);
   result.counters = report::counters_of(kWindowCounters, window);
   if (!window.cached) return result;
-  const cache::Stats& stats = window.cached->cache().stats();
-  result.histograms.push_back(histogram("get_size", "B", stats.get_size));
-  result.histograms.push_back(histogram("reuse", "gets", stats.reuse));
-  for (const auto& p : stats.occupancy.points())
-    result.occupancy.push_back({p.get, p.used, p.capacity, p.entries, p.slots});
-  for (const auto& a : stats.adjustments)
-    result.adaptations.push_back(
-        {a.get, a.of_index ? "index" : "storage", a.from, a.to, cache::reason_text(a.reason)});
-  for (const DropCauses::Row& row : window.cached->drop_causes().rows())
-    result.drops.push_back({std::string(row.call), row.times, row.bytes});
-  if (const Ahead* const ahead = window.cached->ahead())
-    for (const BlockChange& c : ahead->changes)
-      result.adaptations.push_back(
-          {c.get, "readahead", c.from, c.to, "what measured trips and bytes say pays"});
-  if (const RecallGets* const recalls = window.cached->recalls())
-    for (const recall::PhasePoint& p : recalls->phases())
-      result.phases.push_back({p.phase, p.count, p.recalled, p.used, p.missed});
-  std::stable_sort(result.adaptations.begin(), result.adaptations.end(),
-                   [](const auto& a, const auto& b) { return a.get < b.get; });
+  result.cache = cache_of(window);
+  if (const Ahead* const ahead = window.cached->ahead()) result.blocks = ahead->changes;
+  if (const RecallGets* const recalls = window.cached->recalls()) result.phases = recalls->phases();
+  const auto drops = window.cached->drop_causes().rows();
+  result.drops.assign(drops.begin(), drops.end());
   return result;
+}
+
+ordered_json series_json(const WindowReport& window) {
+  ordered_json occupancy = ordered_json::array(), adaptations = ordered_json::array();
+  if (window.cache) {
+    for (const auto& p : window.cache->occupancy.points())
+      occupancy.push_back({{"get", p.get},
+                           {"used", p.used},
+                           {"capacity", p.capacity},
+                           {"entries", p.entries},
+                           {"slots", p.slots}});
+    for (const auto& a : window.cache->adjustments)
+      adaptations.push_back({{"get", a.get},
+                             {"what", a.of_index ? "index" : "storage"},
+                             {"from", a.from},
+                             {"to", a.to},
+                             {"why", cache::reason_text(a.reason)}});
+  }
+  for (const BlockChange& c : window.blocks)
+    adaptations.push_back({{"get", c.get},
+                           {"what", "readahead"},
+                           {"from", c.from},
+                           {"to", c.to},
+                           {"why", "what measured trips and bytes say pays"}});
+  std::stable_sort(adaptations.begin(), adaptations.end(),
+                   [](const auto& a, const auto& b) { return a["get"] < b["get"]; });
+  ordered_json series = {{"occupancy", std::move(occupancy)},
+                         {"adaptations", std::move(adaptations)}};
+  for (const auto& p : window.phases)
+    series["phases"].push_back({{"phase", p.phase},
+                                {"count", p.count},
+                                {"recalled", p.recalled},
+                                {"used", p.used},
+                                {"missed", p.missed}});
+  return series;
+}
+
+ordered_json window_json(const WindowReport& window) {
+  ordered_json json = {{"id", window.id},
+                       {"name", window.name},
+                       {"kind", window.kind},
+                       {"bytes", window.bytes},
+                       {"ranks", window.ranks},
+                       {"mode", window.mode},
+                       {"mode_reason", window.mode_reason},
+                       {"stages", window.stages}};
+  json["counters"] = report::counters_json(window.counters);
+  ordered_json& histograms = json["histograms"] = ordered_json::object();
+  if (window.cache) {
+    histograms["get_size"] = report::histogram_json("B", window.cache->get_size);
+    histograms["reuse"] = report::histogram_json("gets", window.cache->reuse);
+  }
+  json["series"] = series_json(window);
+  json["drops"] = ordered_json::array();
+  for (const DropCauses::Row& row : window.drops)
+    json["drops"].push_back({{"call", row.call}, {"times", row.times}, {"bytes", row.bytes}});
+  if (!window.failures.empty()) json["failures"] = window.failures;
+  return json;
 }
 
 void count_windows(std::span<std::uint64_t> values) {
@@ -329,16 +387,14 @@ void count_windows(std::span<std::uint64_t> values) {
     const std::lock_guard guard(ended().lock);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += ended().sums[i];
   }
-  each_window(
-      [](Window& window, void* to) {
-        direct::collect(window.handle);
-        report::add_values(kWindowCounters, window, *static_cast<std::span<std::uint64_t>*>(to));
-      },
-      &values);
+  each_window([&](const Window& window) {
+    direct::collect(window.handle);
+    report::add_values(kWindowCounters, window, values);
+  });
 }
 
 /// What is unusual about a window.
-void note_unusual(const report::WindowReport& window) {
+void note_unusual(const WindowReport& window) {
   if (!window.mode_reason.empty())
     note(fmt::format("window {} ({}) runs in mode {}: {}", window.id, window.kind, window.mode,
                      window.mode_reason));
@@ -352,25 +408,23 @@ bool reports_windows() { return !context().settings.json.empty(); }
 /// Every window of this process, and notes of what is unusual about one.
 ordered_json section() {
   if (!reports_windows()) {
-    each_window([](Window& window, void*) { note_unusual(window_summary(window)); }, nullptr);
+    each_window([](const Window& window) { note_unusual(window_summary(window)); });
     return nullptr;
   }
-  std::vector<report::WindowReport> windows;
+  std::vector<WindowReport> windows;
   {
     const std::lock_guard guard(ended().lock);
     windows = ended().windows;
   }
-  each_window(
-      [](Window& window, void* list) {
-        direct::collect(window.handle);
-        static_cast<std::vector<report::WindowReport>*>(list)->push_back(window_report(window));
-      },
-      &windows);
+  each_window([&](const Window& window) {
+    direct::collect(window.handle);
+    windows.push_back(window_report(window));
+  });
   std::sort(windows.begin(), windows.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
   ordered_json list = ordered_json::array();
   for (const auto& window : windows) {
-    list.push_back(report::window_json(window));
+    list.push_back(window_json(window));
     note_unusual(window);
   }
   return list;
@@ -519,7 +573,7 @@ constexpr auto kProcessCounters = std::to_array<report::CounterRow<Process>>({
          const std::lock_guard guard(ended().lock);
          windows = ended().count;
        }
-       each_window([](Window&, void* count) { ++*static_cast<std::uint64_t*>(count); }, &windows);
+       each_window([&](const Window&) { ++windows; });
        return windows;
      }},
     {{"acquires", "times", "Moments at which the process may have learned of others' writes."},

@@ -90,7 +90,10 @@ TEST(Log2Histogram, CountsByPowersOfTwo) {
   EXPECT_EQ(histogram.counts[2], 2u);
   EXPECT_EQ(histogram.counts[3], 2u);
   EXPECT_EQ(histogram.counts[4], 1u);
+  EXPECT_EQ(histogram.trimmed().size(), 65u);
   EXPECT_EQ(histogram.counts.back(), 1u);
+  histogram.counts.back() = 0;
+  EXPECT_EQ(histogram.trimmed(), (std::vector<std::uint64_t>{1, 1, 2, 2, 1}));
 }
 
 }  // namespace

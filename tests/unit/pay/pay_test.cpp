@@ -15,7 +15,6 @@ namespace {
 
 TEST(Backoff, DoublesUpToTheLongestAndBeginsAnew) {
   Backoff<> wait({.first = 3, .longest = 10});
-  EXPECT_TRUE(wait.is_first());
   EXPECT_EQ(wait.next(), 3u);
   EXPECT_EQ(wait.next(), 6u);
   EXPECT_EQ(wait.next(), 10u);

@@ -1,24 +1,11 @@
 #include "mpi/rma/batch/batched_get.hpp"
 
-#include <memory>
-
 #include "mpi/pmpi/real.hpp"
-#include "mpi/requests/request.hpp"
 
 namespace hob::mpi {
 
 BatchedGet& BatchedGet::begin(BatchOwner& owner, int target, MPI_Request& request) {
-  auto* const get = new BatchedGet(owner, target);
-  std::unique_ptr<Operation> until_added(get);
-  request = requests::add(*get);
-  static_cast<void>(until_added.release());
-  return *get;
-}
-
-void BatchedGet::withdraw(MPI_Request& request) {
-  requests::withdraw(request);
-  request = MPI_REQUEST_NULL;
-  delete this;
+  return added(new BatchedGet(owner, target), request);
 }
 
 void BatchedGet::arrived(int error) {
@@ -53,11 +40,6 @@ bool BatchedGet::ready() {
   rest.store(MPI_REQUEST_NULL, std::memory_order_release);
   if (error != MPI_SUCCESS) error_ = error;
   return true;
-}
-
-int BatchedGet::result(MPI_Status* status) {
-  requests::copy_status(requests::empty_status(), status);
-  return error_;
 }
 
 void all_arrived(std::vector<BatchedGet*>& gets, int error) {

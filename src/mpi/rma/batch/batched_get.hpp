@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "batch/operation_buffer.hpp"
-#include "mpi/requests/operation.hpp"
+#include "mpi/requests/get_operation.hpp"
 
 namespace hob::mpi {
 
@@ -29,13 +29,10 @@ class BatchOwner {
 /// library does not say when an operation with an indexed datatype is complete; so the first test
 /// issues the get once more, alone, with a request of the library's. Deletes itself. Only while the
 /// program has one thread.
-class BatchedGet final : public Operation {
+class BatchedGet final : public GetOperation {
  public:
   /// Makes it, and its handle. Throws std::bad_alloc.
   static BatchedGet& begin(BatchOwner& owner, int target, MPI_Request& request);
-
-  /// The get was not batched: there is no such request.
-  void withdraw(MPI_Request& request);
 
   /// It is operation `number` of `buffer`, which waits for the target, and will be sent there.
   void joined(batch::OperationBuffer& buffer, std::uint32_t number) {
@@ -57,15 +54,10 @@ class BatchedGet final : public Operation {
 
   void complete() override;
   bool ready() override;
-  int result(MPI_Status* status) override;
-  void retire() override { delete this; }
   void abandon() override;
-  bool is_acquire() const override { return false; }
 
  private:
-  BatchedGet(BatchOwner& owner, int target) : owner_(&owner), target_(target) {
-    completed_by_wait = true;
-  }
+  BatchedGet(BatchOwner& owner, int target) : owner_(&owner), target_(target) {}
   ~BatchedGet() override = default;
 
   BatchOwner* owner_;  ///< null: it is in no batch any more
@@ -73,7 +65,6 @@ class BatchedGet final : public Operation {
   std::uint32_t number_ = 0;
   batch::OperationBuffer* buffer_ = nullptr;
   bool abandoned_ = false;
-  int error_ = MPI_SUCCESS;
 };
 
 /// The gets of a batch have arrived, or it ended with an error. Null: one that was issued alone.

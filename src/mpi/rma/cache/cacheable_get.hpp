@@ -5,12 +5,15 @@
 
 #include "cache/cache.hpp"
 #include "mpi/datatype/layouts.hpp"
-#include "mpi/rma/cache/get.hpp"
+#include "mpi/rma/backend/op.hpp"
 #include "mpi/rma/cache/terms.hpp"
 
 namespace hob::mpi {
 
 using layout::one_block;
+
+/// An rma::Op that only reads: MPI_Get, or MPI_Get_accumulate with MPI_NO_OP.
+using Get = rma::Op;
 
 /// A get that may be looked up.
 struct CacheableGet {

@@ -13,7 +13,6 @@
 #include "mpi/rma/backend/outstanding.hpp"
 #include "mpi/rma/cache/ahead.hpp"
 #include "mpi/rma/cache/cacheable_get.hpp"
-#include "mpi/rma/cache/get.hpp"
 #include "mpi/rma/cache/hit_cost.hpp"
 #include "mpi/rma/cache/node_sharing.hpp"
 #include "mpi/rma/cache/own_epoch.hpp"

@@ -1,6 +1,5 @@
 #include "mpi/rma/cache/request_watch.hpp"
 
-#include <memory>
 #include <mutex>
 #include <new>
 
@@ -56,17 +55,7 @@ void RequestWatch::end() {
 
 RequestedGet& RequestedGet::begin(RequestWatch& watch, const std::array<std::uint64_t, 2>& cookies,
                                   MPI_Request& request) {
-  auto* const get = new RequestedGet(watch, cookies);
-  std::unique_ptr<Operation> until_added(get);
-  request = requests::add(*get);
-  static_cast<void>(until_added.release());
-  return *get;
-}
-
-void RequestedGet::withdraw(MPI_Request& request) {
-  requests::withdraw(request);
-  request = MPI_REQUEST_NULL;
-  delete this;
+  return added(new RequestedGet(watch, cookies), request);
 }
 
 void RequestedGet::complete() {
@@ -83,11 +72,6 @@ bool RequestedGet::ready() {
     if (error != MPI_SUCCESS) error_ = error;
   }
   return true;
-}
-
-int RequestedGet::result(MPI_Status* status) {
-  requests::copy_status(requests::empty_status(), status);
-  return error_;
 }
 
 }  // namespace hob::mpi

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "mpi/pmpi/spin.hpp"
-#include "mpi/requests/request.hpp"
+#include "mpi/requests/get_operation.hpp"
 
 namespace hob::mpi {
 
@@ -63,32 +63,25 @@ class RequestWatch final : public CompletionObserver {
 
 /// A request for a get whose bytes another get brings, or two: complete when these have arrived.
 /// Deletes itself.
-class RequestedGet final : public Operation {
+class RequestedGet final : public GetOperation {
  public:
   /// Makes it, and its handle. `cookies`: of the gets; 0: none. Throws std::bad_alloc.
   static RequestedGet& begin(RequestWatch& watch, const std::array<std::uint64_t, 2>& cookies,
                              MPI_Request& request);
-  /// It will not be asked for: the get was not issued.
-  void withdraw(MPI_Request& request);
 
   void complete() override;
   bool ready() override;
-  int result(MPI_Status* status) override;
-  void retire() override { delete this; }
   void abandon() override { delete this; }
-  bool is_acquire() const override { return false; }
 
  private:
   RequestedGet(RequestWatch& watch, const std::array<std::uint64_t, 2>& cookies)
       : watch_(watch), cookies_(cookies) {
     watch_.join();
-    completed_by_wait = true;
   }
   ~RequestedGet() override { watch_.leave(); }
 
   RequestWatch& watch_;
   std::array<std::uint64_t, 2> cookies_;  ///< of those that have not arrived
-  int error_ = MPI_SUCCESS;
 };
 
 }  // namespace hob::mpi

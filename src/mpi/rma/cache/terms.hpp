@@ -6,18 +6,15 @@
 #include "gets/drop_causes.hpp"
 #include "gets/get_stats.hpp"
 #include "gets/gets_under_way.hpp"
-#include "gets/invalidation_epochs.hpp"
 #include "gets/mode.hpp"
 #include "gets/plan.hpp"
 #include "gets/poll_guard.hpp"
 #include "gets/request_groups.hpp"
 #include "gets/reuse_trial.hpp"
-#include "gets/savings.hpp"
 #include "gets/skip_reason.hpp"
 #include "gets/target_profile.hpp"
 #include "gets/target_state.hpp"
 #include "gets/tracking_state.hpp"
-#include "gets/trip_meter.hpp"
 #include "gets/verifier.hpp"
 
 namespace hob::mpi {
@@ -28,7 +25,6 @@ using gets::Coherence;
 using gets::DropCauses;
 using gets::GetStats;
 using gets::GetsUnderWay;
-using gets::InvalidationEpochs;
 using gets::Mode;
 using gets::name_of;
 using gets::outlives_acquires;
@@ -37,13 +33,11 @@ using gets::Plan;
 using gets::PollGuard;
 using gets::RequestGroups;
 using gets::ReuseTrial;
-using gets::Savings;
 using gets::SkipReason;
 using gets::TargetProfile;
 using gets::TargetState;
 using gets::TargetTable;
 using gets::TrackingState;
-using gets::TripMeter;
 using gets::Verifier;
 
 }  // namespace hob::mpi

@@ -12,13 +12,13 @@
 
 #include "mpi/core/accelerator.hpp"
 #include "mpi/core/context.hpp"
+#include "mpi/core/members.hpp"
 #include "mpi/pmpi/call.hpp"
 #include "mpi/pmpi/real.hpp"
 #include "mpi/rma/backend/exposed_sizes.hpp"
 #include "mpi/rma/backend/numbers_of_ranks.hpp"
 #include "mpi/rma/ghost/arena_memory.hpp"
 #include "mpi/rma/ghost/ghost_backend.hpp"
-#include "mpi/rma/ghost/members.hpp"
 #include "os/memory.hpp"
 
 namespace hob::mpi {
@@ -30,7 +30,7 @@ struct Members {
     MPI_Group group = MPI_GROUP_NULL;
     real::Comm_group(comm, &group);
     real::Group_rank(group, &self);
-    ranks = internal_ranks(group);
+    ranks = members_in(ghost_client->world.internal_group, group);
     real::Group_free(&group);
   }
   bool all_of_this_job() const {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "mpi/core/members.hpp"
 #include "mpi/rma/ghost/client.hpp"
-#include "mpi/rma/ghost/members.hpp"
 
 namespace hob::mpi {
 
@@ -11,7 +11,7 @@ void PscwEpochs::open(Epoch& epoch, MPI_Group group, int assertion) {
   epoch.open = true;
   epoch.unchecked = (assertion & MPI_MODE_NOCHECK) != 0;
   epoch.peers.clear();
-  for (const int rank : internal_ranks(group))
+  for (const int rank : members_in(ghost_client->world.internal_group, group))
     epoch.peers.push_back({.rank = rank, .notified = epoch.unchecked});
 }
 
