@@ -11,13 +11,13 @@ struct OnceTrialConfig {
   /// library. Whenever one comes back later, the next trial is kLonger times as long, up to the
   /// longest: what is asked for twice between two drops may be much at a time.
   std::uint32_t trial = 0, longest_trial = 0;
-  /// Only where the program waits once for so many gets or more.
+  /// Only where the program waits once for this many gets or more.
   std::uint32_t gets_per_wait = 0;
-  /// A hit is worth so many misses, so that fewer hits are none: of random places, some come twice.
-  /// 0: all count, and so do those that storage would have had room for.
+  /// Fewer hits than one for this many misses count as none: of places at random, some come twice.
+  /// 0: each counts, and so does each get that storage would have had room for.
   std::uint32_t misses_per_hit = 0;
-  /// Of gets in order that are farther apart than so many times their bytes, blocks spare nothing;
-  /// 0: however far they are apart.
+  /// Gets in order that are farther apart than this multiple of their bytes are left, too: blocks
+  /// spare nothing there. 0: however far they are apart, they are not.
   std::uint64_t longest_step = 0;
 };
 
@@ -34,7 +34,7 @@ class OnceTrial {
   static constexpr std::uint64_t kLarge = std::uint64_t{16} << 10;
   static constexpr Config kLargeGets{.trial = 384, .longest_trial = 512};
   /// Small gets are cheap to keep, and may come in blocks: only those that share a wait with others
-  /// take little more time than a miss. The trial is as long as a phase that recall records.
+  /// take little more time than a miss. The trial is as long as a first phase that recall records.
   static constexpr Config kSmallGets{.trial = 4096,
                                      .longest_trial = std::uint32_t{1} << 22,
                                      .gets_per_wait = 4,
