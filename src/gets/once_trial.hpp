@@ -89,7 +89,7 @@ class OnceTrial {
 
   /// One was served, at least in part.
   void served() {
-    constexpr std::uint32_t kEnough = 4;
+    constexpr std::uint64_t kEnough = 4;
     hits_worth_ += config_.misses_per_hit;
     if (resting_ && hits_worth_ >= kEnough * config_.misses_per_hit) [[unlikely]]
       start_anew();
