@@ -54,7 +54,7 @@ class Learning {
     once(bytes).missed(cache_.stats().gets,
                        [&](std::uint64_t number) { return cache_.reused_since(number); });
   }
-  /// The program has waited for all that it had asked for.
+  /// The program has waited for what it had asked for; not: there was nothing to wait for.
   void completed() { small_once_.waited(); }
   void served(const TargetState& target, bool batched) {
     trial_.served(cheap(target, batched));

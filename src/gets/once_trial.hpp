@@ -84,7 +84,7 @@ class OnceTrial {
     asked_ = kLook - 1;  // the look has been
   }
 
-  /// The program has waited for all that it had asked for.
+  /// The program has waited for what it had asked for.
   void waited() { ++waits_; }
 
   /// One was served, at least in part.

@@ -223,7 +223,6 @@ class CachedGets final : private RequestedGets::Owner,
     own_rank_.flushes_alone.store(mode() != Mode::strict, std::memory_order_relaxed);
   }
   void completed_something() {
-    learning_.completed();
     if (recalls_) recalls_->completed();
   }
   void waited_in_phase(std::uint64_t waited) {

@@ -116,7 +116,10 @@ void CachedGets::finish_verify(const PendingGet& pending) {
 /// beside it took part of that time, and what is waited for them later is no price.
 void CachedGets::get_arrived(PendingGet& pending, TargetState& t, bool awaited) {
   apply_acquires();
-  if (awaited && request_groups_.waited()) completed_something();
+  if (awaited && request_groups_.waited()) {
+    learning_.completed();
+    completed_something();
+  }
   if (awaited && pending.asked != 0) {
     const std::uint64_t now = ticks();
     const std::uint64_t waited = now - pending.asked;
@@ -161,6 +164,7 @@ bool CachedGets::flush_skipped(int rank) {
 CachedGets::FlushToken CachedGets::before_flush(int rank, bool local) {
   const Entered guard(lock_, hot_);
   request_groups_.complete();
+  if (rank != window_.rank) learning_.completed();
   TargetState* const t = rank < 0 ? nullptr : &target(rank);
   if (!t && !many_threads) completions_.none_passed_by();
   FlushToken token = completions_.begin(t, local, coherence_.last_write());
@@ -215,6 +219,7 @@ void CachedGets::epoch_closed(int rank, bool succeeded, std::uint64_t waited, bo
   if (rank >= 0 && waited != 0 && completions_.waited_alone(target(rank), under_way_.last_birth()))
     learning_.waited(target(rank), waited, in_batch());
   request_groups_.complete();
+  learning_.completed();
   completed_something();
   waited_in_phase(waited);
   if (many_threads && (rank < 0 || rank == window_.rank))
