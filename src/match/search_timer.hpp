@@ -9,36 +9,34 @@
 namespace hob::match {
 
 /// Finds out, from how long it takes to post receives, that the MPI library searches a long queue
-/// of unexpected messages. Some receives are timed: ever fewer while all are fast, more of long
-/// ones, and many after a slow one. After some slow ones, the library's unexpected messages are
-/// better dequeued; if these were few, more evidence is asked for the next time.
+/// of unexpected messages. Some receives are timed: fewer while all are fast, more of long ones,
+/// and many after a slow one. After some slow ones, the library's unexpected messages are better
+/// dequeued; if these were few, the alarm was false, and fewer receives are timed from then on.
 ///
 /// A long one may be slow because its message is there, and is copied. Then a later one is probed
 /// for beforehand, and the probe is timed. Probes make progress: where two processes stream to each
-/// other, one that finds the other's messages before it has sent its own makes both wait, so they
-/// become rarer while they are fast.
+/// other, one that receives the other's messages before it has sent its own makes both wait. So
+/// probes become rarer while they are fast, and after false alarms.
 ///
 /// Knows no clock: the caller times, and says whether it was slow. Not thread safe.
 class SearchTimer {
  public:
   struct Config {
-    /// One in so many receives is timed: at first, after a slow one, and at least, while short and
-    /// long ones are fast. A timed receive costs about 30 ns more; long ones take longer anyway.
+    /// One in so many receives is timed: at first, after a slow one (of which more after false
+    /// alarms), and at least, while short and long ones are fast. A timed receive costs about 30 ns
+    /// more; long ones take longer anyway.
     std::uint32_t at_first = 32;
-    std::uint32_t while_slow = 8;
+    pay::Backoff<std::uint32_t>::Config while_slow{.first = 8, .longest = 1u << 16, .times = 4};
     std::uint32_t while_fast = 128;
     std::uint32_t while_long = 64;
     /// A receive of n times so many elements counts as n + 1, up to `heaviest`: so much longer it
     /// takes than looking for its message, and so many fewer there are in the same time.
     std::uint64_t long_elements = 65536;
     std::uint32_t heaviest = 16;
-    /// Slow receives after which the library's messages are dequeued.
+    /// Slow receives, more than fast ones, after which the library's messages are dequeued.
     std::uint32_t patience = 4;
-    /// So many messages are worth dequeuing: with fewer, patience is multiplied by `discouraged`,
-    /// up to `most_patience`.
+    /// With fewer messages, the alarm was false.
     std::uint64_t worth_dequeuing = 64;
-    std::uint32_t discouraged = 4;
-    std::uint32_t most_patience = 1u << 22;
     /// Timed long receives that were slow after which one is probed for; more where it was fast.
     pay::Backoff<std::uint32_t>::Config doubt{.first = 1, .longest = 64, .times = 4};
   };
@@ -48,9 +46,7 @@ class SearchTimer {
       : config_(config),
         one_in_(config.at_first),
         untimed_(config.at_first - 1),
-        patience_({.first = config.patience,
-                   .longest = config.most_patience,
-                   .times = config.discouraged}),
+        while_slow_(config.while_slow),
         doubt_(config.doubt) {}
 
   /// The next receive is to be timed.
@@ -80,7 +76,8 @@ class SearchTimer {
       if (std::exchange(probes_, false)) doubt_.lengthen();
       if (unclear_ != 0) --unclear_;
     }
-    one_in_ = std::min(2 * one_in_, is_long ? config_.while_long : config_.while_fast);
+    one_in_ = std::min(2 * one_in_, std::max(is_long ? config_.while_long : config_.while_fast,
+                                             while_slow_.now()));
   }
 
   /// A timed long one was slow without a probe.
@@ -88,25 +85,23 @@ class SearchTimer {
     if (++unclear_ < doubt_.now()) return;
     unclear_ = 0;
     probes_ = true;
-    untimed_ = config_.while_slow - 1;
+    untimed_ = while_slow_.now() - 1;
   }
 
   /// A timed one, or its probe, was slow. True: the library's messages are to be dequeued now, and
   /// emptied() says how many there were.
   bool was_slow() {
-    one_in_ = config_.while_slow;
+    one_in_ = while_slow_.now();
     untimed_ = one_in_ - 1;
-    if (probes_) doubt_.reset();
-    if (++slow_ < patience_.now()) return false;
+    if (++slow_ < config_.patience) return false;
     slow_ = 0;
     return true;
   }
 
   void emptied(std::uint64_t messages) {
-    if (messages >= config_.worth_dequeuing)
-      patience_.reset();
-    else
-      patience_.lengthen();
+    if (messages < config_.worth_dequeuing) return while_slow_.lengthen();
+    while_slow_.reset();
+    doubt_.reset();
   }
 
  private:
@@ -114,7 +109,7 @@ class SearchTimer {
   std::uint32_t one_in_;
   std::uint32_t untimed_;
   std::uint32_t slow_ = 0;  ///< of those timed, slow ones lately
-  pay::Backoff<std::uint32_t> patience_;
+  pay::Backoff<std::uint32_t> while_slow_;
   bool probes_ = false;
   std::uint32_t unclear_ = 0;  ///< of those timed, long ones that were slow without a probe lately
   pay::Backoff<std::uint32_t> doubt_;

@@ -1,9 +1,10 @@
 # Point-to-point programs on every MPI library: plainly, with Hob as it is by default, and with every
 # receive taken over.
 
-foreach(program order probe modes requests arrays comms flood counts notice patterns yields)
+foreach(program order probe modes requests arrays comms flood counts notice patterns yields long_streams)
   hob_mpi_program(p2p_${program} SOURCES p2p_${program}.c)
 endforeach()
+hob_mpi_program(libcounted_probes.so SOURCES counted_probes.c FLAGS -shared -fPIC)
 set(open_mpis ${HOB_MPIS})
 list(FILTER open_mpis INCLUDE REGEX openmpi)
 if(open_mpis)
@@ -25,9 +26,11 @@ hob_mpi_program(p2p_fuzz
 hob_mpi_program(p2p_deadline SOURCES p2p_deadline.c FLAGS -Wno-stringop-overread)
 hob_mpi_program(p2p_deadline_threads SOURCES p2p_deadline.c FLAGS -DMANY_THREADS -Wno-stringop-overread)
 
-# hob_p2p_test(suffix program MPI RANKS n MATCH plain|auto|always [LABEL label] [SETTINGS NAME=value...] ARGS...)
+# hob_p2p_test(suffix program MPI RANKS n MATCH plain|auto|always [LABEL label] [BEHIND library]
+#              [SETTINGS NAME=value...] ARGS...)
+# BEHIND: preloaded behind Hob.
 function(hob_p2p_test name program mpi)
-  cmake_parse_arguments(arg "" "RANKS;MATCH;LABEL" "ARGS;SETTINGS" ${ARGN})
+  cmake_parse_arguments(arg "" "RANKS;MATCH;LABEL;BEHIND" "ARGS;SETTINGS" ${ARGN})
   if(NOT arg_LABEL)
     set(arg_LABEL mpi)
   endif()
@@ -39,8 +42,11 @@ function(hob_p2p_test name program mpi)
     list(APPEND settings OMPI_MCA_btl_tcp_if_include=lo)
   endif()
   if(NOT arg_MATCH STREQUAL "plain")
-    list(APPEND launch env "LD_PRELOAD=${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so"
-         HOB_MATCH=${arg_MATCH} HOB_REPORT=silent)
+    set(preloaded "${PROJECT_BINARY_DIR}/lib/libhob_${HOB_MPI_${mpi}_FAMILY}.so")
+    if(arg_BEHIND)
+      string(APPEND preloaded ":${PROJECT_BINARY_DIR}/bin/${mpi}/${arg_BEHIND}")
+    endif()
+    list(APPEND launch env "LD_PRELOAD=${preloaded}" HOB_MATCH=${arg_MATCH} HOB_REPORT=silent)
     # Every message is to be drawn, but where a test asks for what is usual.
     if(NOT arg_SETTINGS MATCHES "HOB_MATCH_REPOST")
       list(APPEND launch HOB_MATCH_REPOST=0)
@@ -200,6 +206,11 @@ endforeach()
 # By itself, after a few receives.
 foreach(mpi IN LISTS HOB_MPIS)
   hob_p2p_test("" p2p_notice ${mpi} RANKS 2 MATCH auto)
+endforeach()
+
+# How often Hob probes for long messages.
+foreach(mpi IN LISTS HOB_MPIS)
+  hob_p2p_test("" p2p_long_streams ${mpi} RANKS 2 MATCH auto BEHIND libcounted_probes.so)
 endforeach()
 
 # What MPICH 5 yields in its waits, and no other library.

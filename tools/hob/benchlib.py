@@ -36,7 +36,7 @@ TWO_NODES = {
 }
 # All ranks on one node.
 SAME_NODE = {}
-# The like of REMOTE for other MPI libraries.
+# REMOTE in the words of MPI libraries that do not know its variables.
 OPENMPI_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
 UCX_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
 # Network namespaces (namespaces.py), the ranks dealt out evenly; TCP between them. UCX needs a setting to
@@ -47,11 +47,12 @@ SETUPS = {
     "remote": REMOTE,
     "two-nodes": TWO_NODES,
     "node": SAME_NODE,
-    "openmpi-tcp": OPENMPI_TCP,
     "ucx-tcp": UCX_TCP,
     "namespaces": NAMESPACES,
     "namespaces-ucx": NAMESPACES_UCX,
 }
+
+REMOTE_OF = {"mpich4": UCX_TCP, "openmpi4": OPENMPI_TCP, "openmpi5": OPENMPI_TCP}
 
 # The library that serves each family of MPI libraries.
 LIBRARIES = {"mpich": "libhob_mpich.so", "openmpi": "libhob_openmpi.so", "abi": "libhob_abi.so"}
@@ -147,7 +148,7 @@ def _command(path, args, ranks, setup, hob, mpi, json_file, launch=()):
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("HOB_") and k != "LD_PRELOAD"
     }
-    environment.update(SETUPS[setup])
+    environment.update(REMOTE_OF.get(mpi, REMOTE) if setup == "remote" else SETUPS[setup])
     preloaded = []
     if setup in ("remote", "two-nodes") and ranks > (os.cpu_count() or 1):
         preloaded.append(str(build_dir() / "lib" / "libhob_bench_polite.so"))

@@ -40,7 +40,7 @@ int start_with_library(const Call& call, MPI_Request* request) {
   if (size < 0) return native_start(call.buffer, call.wanted, request);
   const double bytes = static_cast<double>(call.buffer.count) * size;
   const bool is_long = bytes > tuning::matching::kLongToCopy;
-  const bool probes = is_long && (bytes > tuning::matching::kLongToProbe || channel.timer.probes());
+  const bool probes = is_long && channel.timer.probes();
   const double step = takeover().costs.step;
   const double allowed =
       probes ? tuning::matching::kSlowProbeSteps * step +

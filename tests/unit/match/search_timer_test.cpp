@@ -43,22 +43,57 @@ TEST(SearchTimer, SlowOnesAgainAndAgainEmptyTheLibrary) {
   const SearchTimer::Config config;
   for (std::uint32_t i = 1; i < config.patience; ++i) EXPECT_FALSE(timer.was_slow());
   EXPECT_TRUE(timer.was_slow());
-  EXPECT_EQ(timer.untimed(), config.while_slow - 1);
+  EXPECT_EQ(timer.untimed(), config.while_slow.first - 1);
 }
 
-TEST(SearchTimer, FewMessagesAskForMoreEvidence) {
+/// Receives until an alarm, all timed ones slow.
+std::uint32_t until_alarm(SearchTimer& timer) {
+  std::uint32_t receives = 0;
+  for (;;) {
+    receives += static_cast<std::uint32_t>(until_due(timer)) + 1;
+    timer.started(1);
+    if (timer.was_slow()) return receives;
+  }
+}
+
+TEST(SearchTimer, FewerAreTimedAfterAFalseAlarm) {
   SearchTimer timer;
   const SearchTimer::Config config;
-  const auto slow_ones = [&] {
-    std::uint32_t slow = 1;
-    while (!timer.was_slow()) ++slow;
-    return slow;
+  const auto few = config.worth_dequeuing - 1, many = config.worth_dequeuing;
+  const std::uint32_t usual = config.patience * config.while_slow.first;
+  // The next one that is timed was decided upon before the alarm's outcome was known.
+  const auto after = [&](std::uint64_t messages) {
+    timer.emptied(messages);
+    timer.was_slow();
+    std::uint32_t slow = 1, receives = 0;
+    for (bool alarm = false; !alarm; ++slow) {
+      receives += static_cast<std::uint32_t>(until_due(timer)) + 1;
+      timer.started(1);
+      alarm = timer.was_slow();
+    }
+    EXPECT_EQ(slow, config.patience);
+    return receives * config.patience / (config.patience - 1);
   };
-  EXPECT_EQ(slow_ones(), config.patience);
-  timer.emptied(config.worth_dequeuing - 1);
-  EXPECT_EQ(slow_ones(), config.patience * config.discouraged);
-  timer.emptied(config.worth_dequeuing);
-  EXPECT_EQ(slow_ones(), config.patience);
+  until_alarm(timer);
+  EXPECT_EQ(after(many), usual);
+  EXPECT_EQ(after(few), usual * config.while_slow.times);
+  EXPECT_EQ(after(few), usual * config.while_slow.times * config.while_slow.times);
+  EXPECT_EQ(after(many), usual);
+}
+
+TEST(SearchTimer, HardlyAnyAreTimedWhereAllAlarmsAreFalse) {
+  SearchTimer timer;
+  const SearchTimer::Config config;
+  std::uint64_t timed = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    const bool due = timer.due();
+    timer.started(1);
+    if (!due) continue;
+    ++timed;
+    if (timer.was_slow()) timer.emptied(0);
+  }
+  // `patience` for each false alarm, and these are four times as far apart each time.
+  EXPECT_LT(timed, 16 * config.patience);
 }
 
 TEST(SearchTimer, FastOnesMakeUpForSlowOnes) {
@@ -95,6 +130,10 @@ TEST(SearchTimer, LongOnesAreProbedForAfterOneThatWasSlowAndRarerWhileThatIsFast
   EXPECT_EQ(slow_ones(), 64);
   timer.was_slow();
   EXPECT_TRUE(timer.probes()) << "until one is fast";
+  timer.was_fast(true);
+  EXPECT_EQ(slow_ones(), 64) << "a slow probe alone shows no long search";
+  timer.was_slow();
+  timer.emptied(SearchTimer::Config{}.worth_dequeuing);
   timer.was_fast(true);
   EXPECT_EQ(slow_ones(), 4);
 }

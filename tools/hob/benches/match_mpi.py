@@ -54,11 +54,6 @@ def add_arguments(parser):
     )
 
 
-def _setups(mpi):
-    tcp = "remote" if mpi == "mpich5" else "ucx-tcp" if mpi == "mpich4" else "openmpi-tcp"
-    return ("node", tcp)
-
-
 class _Cells:
     """Times of one library and set-up: {(what, depth, bytes): {variant: [us, ...]}}."""
 
@@ -181,8 +176,9 @@ def run(args, bench):
     # Without it, libfabric's tcp provider loses messages beyond 64 unexpected ones.
     os.environ.setdefault("FI_TCP_MAX_SAVED", "1000000")
     for mpi in args.mpi or [name for name in mpis() if name != "abi5"]:
-        node, tcp = _setups(mpi)
-        for setup in (node,) if args.node_only else (tcp,) if args.tcp_only else (node, tcp):
+        for setup in (
+            ("node",) if args.node_only else ("remote",) if args.tcp_only else ("node", "remote")
+        ):
             _measure(bench, mpi, setup, args)
 
 

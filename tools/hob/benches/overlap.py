@@ -21,8 +21,6 @@ CASES = (
 )
 KEYS = ("alone_ns", "start_ns", "wait_ns", "total_ns", "processor_ns")
 VARIANTS = ("native", "library", "hob", "auto")
-# How two ranks of a library reach each other by TCP on one machine.
-OVER_TCP = {"mpich4": "ucx-tcp", "openmpi4": "openmpi-tcp", "openmpi5": "openmpi-tcp"}
 
 
 def add_arguments(parser):
@@ -62,11 +60,10 @@ def run(args, bench):
             words = [f"what={what}", f"bytes={size}", f"how={how}", f"compute_us={args.compute_us}"]
             overlap = {"hob": "on", "auto": "auto"}.get(variant)
             settings = {"overlap": overlap, "match": args.match} if overlap else None
-            where = OVER_TCP.get(args.mpi, setup) if setup == "remote" else setup
             # The library's own thread.
             more = {"MPIR_CVAR_ASYNC_PROGRESS": "1"} if variant == "library" else None
             return run_mpi(
-                path, words, setup=where, mpi=args.mpi, hob=settings, environment=more
+                path, words, setup=setup, mpi=args.mpi, hob=settings, environment=more
             ).rows[-1]
 
         found = alternate(
