@@ -6,7 +6,7 @@ from hob.real.program import Program
 # The difference to be seen is less than a run differs from the next.
 REPEATS = 9
 
-
+OSU = "OSU micro-benchmarks 7.4 (sherrywong1220/osu-micro-benchmarks-7.4 at 6a58a2a)"
 NOTHING = "nothing to gain: few messages, short queues"
 WRAPPED = (
     "40 to 55 ns for each message, of which the wrapper of MPI_Irecv takes one, and following one receive in 256, by "
@@ -17,7 +17,7 @@ WRAPPED = (
 def _messages(library):
     return _nothing(
         f"osu-mbw-mr-{library}",
-        "OSU micro-benchmarks 7.4 (sherrywong1220/osu-micro-benchmarks-7.4 at 6a58a2a)",
+        OSU,
         "windows of 64 messages of 1 to 128 bytes, as fast as they go",
         "osu_mbw_mr",
         # More than the usual 100 windows of each size, which are over in a thousandth of a second.
@@ -27,6 +27,21 @@ def _messages(library):
         seconds=r"^\d+ +[0-9.]+ +([0-9.]+)",
         rate=True,
         reason=WRAPPED,
+    )
+
+
+def _both_ways(mpi):
+    return _nothing(
+        f"osu-bibw-{mpi}",
+        OSU,
+        "windows of 64 messages of 16 KiB to 1 MiB, both ways",
+        "osu_bibw",
+        arguments=("-m", "16384:1048576", "-i", "200", "-x", "20"),
+        mpi=mpi,
+        setup="node",
+        seconds=r"^\d+ +([0-9.]+)",
+        rate=True,
+        reason="nothing to gain: a few long messages",
     )
 
 
@@ -92,4 +107,6 @@ PROGRAMS = [
         "receive that is polled",
     ),
     _messages("openmpi"),
+    _both_ways("mpich5"),
+    _both_ways("openmpi5"),
 ]
