@@ -38,7 +38,7 @@ class SearchTimer {
     /// With fewer messages, the alarm was false.
     std::uint64_t worth_dequeuing = 64;
     /// Timed long receives that were slow after which one is probed for; more where it was fast.
-    pay::Backoff<std::uint32_t>::Config doubt{.first = 1, .longest = 64, .times = 4};
+    pay::Backoff<std::uint32_t>::Config doubt{.first = 1, .longest = 64, .times = 2};
   };
 
   SearchTimer() : SearchTimer(Config{}) {}
@@ -80,7 +80,7 @@ class SearchTimer {
                                              while_slow_.now()));
   }
 
-  /// A timed long one was slow without a probe.
+  /// A timed long one was slow without a probe, or so long that its time shows nothing.
   void was_unclear() {
     if (++unclear_ < doubt_.now()) return;
     unclear_ = 0;

@@ -121,7 +121,7 @@ TEST(SearchTimer, LongOnesAreProbedForAfterOneThatWasSlowAndRarerWhileThatIsFast
   EXPECT_TRUE(timer.probes()) << "it was a short one";
   timer.was_fast(true);
   EXPECT_FALSE(timer.probes());
-  EXPECT_EQ(slow_ones(), 4);
+  EXPECT_EQ(slow_ones(), 2);
   timer.was_fast(true);
   for (int i = 0; i < 10; ++i) {
     slow_ones();
@@ -135,7 +135,7 @@ TEST(SearchTimer, LongOnesAreProbedForAfterOneThatWasSlowAndRarerWhileThatIsFast
   timer.was_slow();
   timer.emptied(SearchTimer::Config{}.worth_dequeuing);
   timer.was_fast(true);
-  EXPECT_EQ(slow_ones(), 4);
+  EXPECT_EQ(slow_ones(), 2);
 }
 
 TEST(SearchTimer, LongOnesThatAreFastAreNeverProbedFor) {
