@@ -1,4 +1,4 @@
-/* Counts the library's own probes, preloaded behind Hob: those that Hob makes, and no program. */
+/* Preloaded behind Hob, it counts probes. The test's program makes none, so all are Hob's. */
 #include <dlfcn.h>
 #include <mpi.h>
 

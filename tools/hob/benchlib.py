@@ -47,11 +47,11 @@ SETUPS = {
     "remote": REMOTE,
     "two-nodes": TWO_NODES,
     "node": SAME_NODE,
-    "ucx-tcp": UCX_TCP,
     "namespaces": NAMESPACES,
     "namespaces-ucx": NAMESPACES_UCX,
 }
 
+# What "remote" is for these.
 REMOTE_OF = {"mpich4": UCX_TCP, "openmpi4": OPENMPI_TCP, "openmpi5": OPENMPI_TCP}
 
 # The library that serves each family of MPI libraries.

@@ -134,7 +134,6 @@ PROGRAMS = [
         mechanism="cache",
         executable="get_array",
         mpi="mpich4",
-        setup="ucx-tcp",
         answers=r"^ *(?:OK|Test passed\.?).*$",
         at_least=0.97,
         reason="each read is between a lock and an unlock, and a lock drops all copies",
