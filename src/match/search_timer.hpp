@@ -80,7 +80,7 @@ class SearchTimer {
                                              while_slow_.now()));
   }
 
-  /// A timed long one was slow without a probe, or so long that its time shows nothing.
+  /// A timed long one was slow without a probe, or so long that it may have been copied.
   void was_unclear() {
     if (++unclear_ < doubt_.now()) return;
     unclear_ = 0;

@@ -416,7 +416,8 @@ inline constexpr double kCopyNsPerByte = 0.25;
 /// and a long message takes so long that only a longer search matters: so many steps, and
 /// nanoseconds for each byte.
 inline constexpr double kLongToCopy = 4000;
-/// From so many bytes on, copying takes as long as a search of thousands: fast ones show nothing.
+/// From so many bytes on, copying takes as long as a search of thousands: one that took as long as
+/// a copy shows nothing.
 inline constexpr double kLongToProbe = 32768;
 inline constexpr double kSlowProbeSteps = 440;
 inline constexpr double kSlowProbeNsPerByte = 0.03;

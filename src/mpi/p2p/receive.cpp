@@ -30,6 +30,21 @@ struct Call {
   Channel* channel;
 };
 
+/// Longest time, in ticks, of a probe that searched no long queue, for a receive of so many bytes.
+double fast_probe(double bytes) {
+  return tuning::matching::kSlowProbeSteps * takeover().costs.step +
+         tuning::matching::kSlowProbeNsPerByte * bytes * ticks_per_nanosecond();
+}
+
+/// The same of posting the receive. A long one counts as fast only where its message was not copied
+/// meanwhile, since copying takes as long as searching a long queue.
+double fast_start(double bytes) {
+  const bool hides_search = bytes > tuning::matching::kLongToProbe;
+  const double copying = hides_search ? 0 : tuning::matching::kCopyNsPerByte * bytes;
+  return tuning::matching::kSlowSearchSteps * takeover().costs.step +
+         copying * ticks_per_nanosecond();
+}
+
 /// Posts a nonblocking receive with the library. Its time, or that of a probe before it, shows how
 /// many unexpected messages the library searches (match::SearchTimer).
 int start_with_library(const Call& call, MPI_Request* request) {
@@ -41,12 +56,7 @@ int start_with_library(const Call& call, MPI_Request* request) {
   const double bytes = static_cast<double>(call.buffer.count) * size;
   const bool is_long = bytes > tuning::matching::kLongToCopy;
   const bool probes = is_long && channel.timer.probes();
-  const double step = takeover().costs.step;
-  const double allowed =
-      probes ? tuning::matching::kSlowProbeSteps * step +
-                   tuning::matching::kSlowProbeNsPerByte * bytes * ticks_per_nanosecond()
-             : tuning::matching::kSlowSearchSteps * step +
-                   tuning::matching::kCopyNsPerByte * bytes * ticks_per_nanosecond();
+  const double allowed = probes ? fast_probe(bytes) : fast_start(bytes);
   const std::uint64_t before = ticks();
   int error = MPI_SUCCESS, flag = 0;
   if (probes)
@@ -55,8 +65,7 @@ int start_with_library(const Call& call, MPI_Request* request) {
     error = native_start(call.buffer, call.wanted, request);
   const double took = static_cast<double>(ticks() - before);
   if (probes) error = native_start(call.buffer, call.wanted, request);
-  const bool hides_search = !probes && bytes > tuning::matching::kLongToProbe;
-  if (error != MPI_SUCCESS || (took < allowed && !hides_search))
+  if (error != MPI_SUCCESS || took < allowed)
     channel.timer.was_fast(is_long);
   else if (is_long && !probes)
     channel.timer.was_unclear();
