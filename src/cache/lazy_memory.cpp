@@ -17,6 +17,7 @@ namespace hob::cache {
 namespace {
 
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+static_assert(LazyMemory::kMostAhead % kHugePage == 0);
 /// So much of a range is backed by small pages: what needs little takes little. A huge page costs
 /// what some seventy small ones do, so the rest is backed by these.
 constexpr std::uint64_t kSmallPart = std::uint64_t{512} << 10;
@@ -171,9 +172,9 @@ bool LazyMemory::commit(std::uint64_t bytes, std::uint64_t most) noexcept {
   if (bytes > reserved_) return false;
   const std::uint64_t need = round_up(bytes, os::page_bytes());
   // Growing by half keeps the calls rare; where there is not that much, what is needed will do.
-  const std::uint64_t wish = whole_pages(
-      std::min(reserved_, std::max(need, round_up(committed_ + committed_ / 2, os::page_bytes()))),
-      most);
+  const std::uint64_t more = std::min(round_up(committed_ / 2, os::page_bytes()), kMostAhead);
+  const std::uint64_t wish =
+      whole_pages(std::min(reserved_, std::max(need, committed_ + more)), most);
   if (committed_ < backed_) {
     const std::uint64_t there = std::min(std::max(wish, need), backed_);
     std::memset(base_ + committed_, 0, there - committed_);

@@ -32,9 +32,13 @@ class LazyMemory {
   bool reserve(std::uint64_t bytes, std::uint64_t least) noexcept;
 
   /// Backs at least the first `bytes` bytes by (zeroed) memory, all of it touched, so that later
-  /// writes take no page fault. Grows by half of what is there at least, to stay rare, and by whole
-  /// huge pages where these end within `most`, of what is ever needed.
+  /// writes take no page fault. Grows by half of what is there at least, to stay rare, but by no
+  /// more than kMostAhead beyond what is asked for; and by whole huge pages where these end within
+  /// `most`, of what is ever needed.
   bool commit(std::uint64_t bytes, std::uint64_t most = ~std::uint64_t{0}) noexcept;
+
+  /// Touching so much takes 0.2 to 4 ms, in which other processes' calls do not advance here.
+  static constexpr std::uint64_t kMostAhead = std::uint64_t{2} << 20;
 
   /// So many ranges that ended are kept, a cache has nine, and so much of each stays backed.
   static constexpr std::uint64_t kMostKept = 12, kMostKeptBytes = std::uint64_t{512} << 10;

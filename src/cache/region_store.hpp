@@ -182,9 +182,9 @@ class RegionStore {
     if (wanted > capacity_) return false;
     // A bounded step keeps the cost of touching new memory rare, and the memory near what is
     // needed.
-    const std::uint64_t wish = std::min(
-        capacity_, std::max(wanted, backed_ + std::clamp(backed_, kFirstStep,
-                                                         std::max(kLargeStep, backed_ / 2))));
+    const std::uint64_t most = std::max(kLargeStep, std::min(backed_ / 2, LazyMemory::kMostAhead));
+    const std::uint64_t step = std::clamp(backed_, kFirstStep, most);
+    const std::uint64_t wish = std::min(capacity_, std::max(wanted, backed_ + step));
     if (!buffer_.commit(wish, capacity_) && !buffer_.commit(wanted)) {
       capacity_ = std::max(backed_, kGrain);
       return false;

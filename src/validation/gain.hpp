@@ -23,8 +23,8 @@ class Gain {
     pay::Trial::Config trial{.tries = {.first = 8, .longest = 32},
                              .rests = {.first = 8, .longest = 768, .times = 4}};
     /// A trial ends sooner after so many calls with gets in a row that had everything dropped. The
-    /// first two only begin to track stores.
-    std::uint32_t dropped = 5;
+    /// first four only begin to track stores: of a sample of the pages, then of all.
+    std::uint32_t dropped = 7;
     /// Of the time, what trials may take: a barrier may take several times as long in one.
     double share = 1.0 / 128;
     /// Calls without gets, one after another, after which a gain is over; sooner where they cost

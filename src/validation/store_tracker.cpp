@@ -2,9 +2,16 @@
 
 #include <utility>
 
+#include "os/memory.hpp"
 #include "validation/mappings.hpp"
 
 namespace hob::validation {
+namespace {
+
+/// Of fewer pages, all are watched: a sample would not cost much less.
+constexpr std::uint64_t kManyPages = 4 * WatchedPages::kSampleSpans * WatchedPages::kSpanPages;
+
+}  // namespace
 
 bool StoreTracker::available(Tracking tracking) {
   switch (tracking) {
@@ -34,7 +41,7 @@ StoreTracker::StoreTracker(const void* base, std::uint64_t bytes, Tracking track
 StoreTracker::~StoreTracker() { stop(); }
 
 void StoreTracker::stop() {
-  active_ = false;
+  active_ = sampling_ = false;
   if (dirty_.watched) SoftDirty::process().forget(dirty_);
   pages_->remove();
 }
@@ -66,11 +73,11 @@ bool StoreTracker::know_memory() {
   return true;
 }
 
-bool StoreTracker::watch_pages() {
+bool StoreTracker::watch_pages(WatchedPages::Extent extent) {
   // What replaces a mapping afterwards is not registered, so it is looked at when it is.
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!pages_->added() && !(pages_->add() && know_memory())) break;
-    if (pages_->protect(absent_)) return true;
+    if (pages_->protect(absent_, extent)) return true;
     pages_->remove();
   }
   pages_->remove();
@@ -85,11 +92,12 @@ bool StoreTracker::watch_bits(std::uint64_t moment) {
 
 bool StoreTracker::watch(std::uint64_t moment) {
   if (!watches_pages()) return true;
-  return tracking_ == Tracking::soft_dirty ? watch_bits(moment) : watch_pages();
+  return tracking_ == Tracking::soft_dirty ? watch_bits(moment)
+                                           : watch_pages(WatchedPages::Extent::all);
 }
 
 bool StoreTracker::track(std::uint64_t moment) {
-  active_ = false;
+  active_ = sampling_ = false;
   if (refused_ || !available(tracking_)) return false;
   refused_ = !watch(moment) && !(narrow() && watch(moment));
   if (refused_) return false;
@@ -99,6 +107,23 @@ bool StoreTracker::track(std::uint64_t moment) {
   const bool copied = edges_.any() && tracking_ != Tracking::promised && edges_.take();
   return active_ = copied || !narrowed_;
 }
+
+bool StoreTracker::sample() {
+  active_ = sampling_ = false;
+  if (refused_ || tracking_ != Tracking::write_protection || !available(tracking_)) return false;
+  if (pages() < kManyPages) return false;
+  return sampling_ = watch_pages(WatchedPages::Extent::sample);
+}
+
+bool StoreTracker::sample_written() {
+  if (!sampling_) return true;
+  const StoredPages stored = changed();
+  if (stored.count > 0) faults_ += static_cast<std::uint64_t>(stored.count);
+  if (stored.count != 0) sampling_ = false;
+  return !sampling_;
+}
+
+std::uint64_t StoreTracker::pages() const { return (range_.end - range_.begin) / os::page_bytes(); }
 
 StoredPages StoreTracker::changed() const {
   if (!available(tracking_)) return {-1, true};

@@ -54,6 +54,15 @@ class StoreTracker {
   /// calls of the same `moment` (SoftDirty::track).
   bool track(std::uint64_t moment = 0);
 
+  /// In place of track(): watches a few of the pages only, for the price of so few faults. False if
+  /// stores cannot be noticed so, or there are few pages: then it is track() that is to be called.
+  bool sample();
+  bool sampling() const { return sampling_; }
+  /// Whether anything was stored to these pages since sample(); if so, sampling ends.
+  bool sample_written();
+  /// Pages that track() watches, at most.
+  std::uint64_t pages() const;
+
   /// Stores are not noticed any more, until track(). Nothing is left registered with the kernel.
   void stop();
 
@@ -86,7 +95,7 @@ class StoreTracker {
   std::uint64_t take_faults();
 
  private:
-  bool watch_pages();
+  bool watch_pages(WatchedPages::Extent extent);
   bool watch_bits(std::uint64_t moment);
   /// What the memory is mapped from decides what can be known of it; false: nothing.
   bool know_memory();
@@ -105,6 +114,7 @@ class StoreTracker {
   bool shared_ = false;
   bool refused_ = false;
   bool active_ = false;
+  bool sampling_ = false;
   bool narrowed_ = false;  ///< only pages without other data are watched
   bool compares_edges_ = false;
   const char* found_ = "";

@@ -167,9 +167,36 @@ int WatchedPages::give_back(std::uintptr_t begin, std::uintptr_t end, int (*then
   return then(data);
 }
 
-bool WatchedPages::protect(Absent absent) {
+/// Of the pages that are, or are to be, protected.
+PageRange WatchedPages::span(std::uint64_t index) const {
+  if (extent_ == Extent::all) return range_;
+  const std::uint64_t pages = (range_.end - range_.begin) / os::page_bytes();
+  PageRange part = range_;
+  part.begin += index * pages / kSampleSpans * os::page_bytes();
+  part.end = std::min<std::uintptr_t>(part.begin + kSpanPages * os::page_bytes(), range_.end);
+  return part;
+}
+
+template <class Visit>
+bool WatchedPages::scan_protected(std::uint64_t flags, std::uint64_t any_of, std::uint64_t wanted,
+                                  Visit visit) const {
+  for (std::uint64_t i = 0; i < spans(); ++i) {
+    const PageRange part = span(i);
+    if (!scan(part.begin, part.end, flags, any_of, wanted, visit)) return false;
+  }
+  return true;
+}
+
+bool WatchedPages::protect(Absent absent, Extent extent) {
   if (!added_ || !kernel().usable()) return false;
   absent_ = absent;
+  extent_ = extent;
+  bytes_ = bytes_inside_ = 0;
+  for (std::uint64_t i = 0; i < spans(); ++i) {
+    const PageRange part = span(i);
+    bytes_ += part.end - part.begin;
+    bytes_inside_ += part.inside(part.begin, part.end);
+  }
   protected_ = protected_inside_ = 0;
   stored_to_ = stored_inside_ = false;
   bool of_file = false;
@@ -192,10 +219,9 @@ bool WatchedPages::protect(Absent absent) {
       if (each->range_.inside(region.start, region.end) != 0) each->stored_inside_ = true;
     }
   };
-  if (!scan(range_.begin, range_.end, kProtect | kRefuse, countable(absent), wanted, count))
-    return false;
+  if (!scan_protected(kProtect | kRefuse, countable(absent), wanted, count)) return false;
   if (absent != Absent::none) return true;
-  return !of_file && protected_ == (range_.end - range_.begin) / os::page_bytes();
+  return !of_file && protected_ == bytes_ / os::page_bytes();
 }
 
 StoredPages WatchedPages::changed() const {
@@ -204,32 +230,30 @@ StoredPages WatchedPages::changed() const {
   if (stored_inside_) return {1, true};
   std::uint64_t watched = 0, watched_inside = 0, kept = 0, kept_inside = 0;
   std::uint64_t written = 0, written_inside = 0;
-  const bool done = scan(range_.begin, range_.end, 0, 0,
-                         page_is::kWatched | page_is::kWritten | page_is::kPresent |
-                             page_is::kSwapped | page_is::kZero,
-                         [&](const os::ScanRegion& region) {
-                           const std::uint64_t is = region.categories;
-                           const std::uint64_t inside = range_.inside(region.start, region.end);
-                           if ((is & page_is::kWatched) != 0) {
-                             watched += region.end - region.start;
-                             watched_inside += inside;
-                           }
-                           // Some kernels call written what is not there.
-                           if ((is & (page_is::kPresent | page_is::kSwapped)) == 0) return;
-                           if ((is & page_is::kWritten) == 0) {
-                             if ((is & countable(absent_)) == 0) return;
-                             kept += pages_in(region);
-                             kept_inside += inside;
-                           } else if (absent_ != Absent::zeros || (is & page_is::kZero) == 0) {
-                             written += pages_in(region);  // not a page of zeros that was read
-                             written_inside += inside;
-                           }
-                         });
+  constexpr std::uint64_t kWanted = page_is::kWatched | page_is::kWritten | page_is::kPresent |
+                                    page_is::kSwapped | page_is::kZero;
+  const bool done = scan_protected(0, 0, kWanted, [&](const os::ScanRegion& region) {
+    const std::uint64_t is = region.categories;
+    const std::uint64_t inside = range_.inside(region.start, region.end);
+    if ((is & page_is::kWatched) != 0) {
+      watched += region.end - region.start;
+      watched_inside += inside;
+    }
+    // Some kernels call written what is not there.
+    if ((is & (page_is::kPresent | page_is::kSwapped)) == 0) return;
+    if ((is & page_is::kWritten) == 0) {
+      if ((is & countable(absent_)) == 0) return;
+      kept += pages_in(region);
+      kept_inside += inside;
+    } else if (absent_ != Absent::zeros || (is & page_is::kZero) == 0) {
+      written += pages_in(region);  // not a page of zeros that was read
+      written_inside += inside;
+    }
+  });
   if (!done) return {-1, true};
   // Pages that were protected and are not there any more are gone.
-  const bool gone = kept != protected_ || watched != range_.end - range_.begin;
-  const bool gone_inside =
-      kept_inside != protected_inside_ || watched_inside != range_.inside(range_.begin, range_.end);
+  const bool gone = kept != protected_ || watched != bytes_;
+  const bool gone_inside = kept_inside != protected_inside_ || watched_inside != bytes_inside_;
   if (written == 0 && (stored_to_ || gone)) written = 1;
   return {static_cast<std::int64_t>(written), written_inside != 0 || gone_inside};
 }

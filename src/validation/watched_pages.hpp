@@ -32,14 +32,20 @@ class WatchedPages {
     unknown,  ///< their bytes may change elsewhere; stores of this process bring them here
     none,     ///< there must not be any, nor pages of a file
   };
+  enum class Extent {
+    all,
+    sample,  ///< kSampleSpans times kSpanPages pages, spread over the range
+  };
+  static constexpr std::uint64_t kSampleSpans = 8, kSpanPages = 4;
+
   /// Protects the pages that are there; the others need no page tables. False if a mapping is not
   /// the one that was registered, or has pages that must not be. About 4 us for each mebibyte of
   /// small pages.
-  bool protect(Absent absent);
+  bool protect(Absent absent, Extent extent = Extent::all);
 
-  /// Pages whose bytes may have changed since, at least one if any has. Counted are also pages that
-  /// are gone, and mappings that came in place of those that were registered. About 2 us for each
-  /// mebibyte of small pages.
+  /// Of the pages that were protected, those whose bytes may have changed since, at least one if
+  /// any has. Counted are also pages that are gone, and mappings that came in place of those that
+  /// were registered. About 2 us for each mebibyte of small pages.
   StoredPages changed() const;
 
   /// Whether it is the descriptor that all of this goes through.
@@ -51,6 +57,11 @@ class WatchedPages {
 
  private:
   void unregister();
+  template <class Visit>
+  bool scan_protected(std::uint64_t flags, std::uint64_t any_of, std::uint64_t wanted,
+                      Visit visit) const;
+  PageRange span(std::uint64_t index) const;
+  std::uint64_t spans() const { return extent_ == Extent::all ? 1 : kSampleSpans; }
 
   PageRange range_;
   std::atomic<bool> added_{false};
@@ -59,6 +70,9 @@ class WatchedPages {
   std::atomic<bool> stored_to_{false};
   std::atomic<bool> stored_inside_{false};  ///< likewise, and it holds no other data
   Absent absent_ = Absent::none;
+  Extent extent_ = Extent::all;
+  std::uint64_t bytes_ = 0;             ///< of the extent
+  std::uint64_t bytes_inside_ = 0;      ///< of those, on pages without other data
   std::uint64_t protected_ = 0;         ///< pages
   std::uint64_t protected_inside_ = 0;  ///< bytes of those without other data
 };

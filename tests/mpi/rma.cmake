@@ -7,6 +7,7 @@ endforeach()
 hob_mpi_program(rma_mixed_threads SOURCES rma_mixed_threads.c MPIS mpich5)
 hob_mpi_program(rma_direct_threads SOURCES rma_direct_threads.c MPIS mpich5)
 hob_mpi_program(rma_edges SOURCES rma_edges.c MPIS mpich5)
+hob_mpi_program(rma_stored_pages SOURCES rma_stored_pages.c MPIS mpich5)
 
 # MPI 4: large counts, and sessions.
 set(with_large)
@@ -205,6 +206,8 @@ if("mpich5" IN_LIST HOB_MPIS)
     SETTINGS default,auto,validate-counted COMMAND rma_validate)
   hob_compare_test(mpi.mpich5.rma_edges mpich5 REMOTE tcp RANKS 2 LABELS mpi
     SETTINGS validate-counted,validate-ahead,default COMMAND rma_edges)
+  hob_compare_test(mpi.mpich5.rma_stored_pages mpich5 REMOTE tcp RANKS 2 LABELS mpi
+    SETTINGS default COMMAND rma_stored_pages)
   # What is fetched ahead, where not all of a window's memory can be read or is there.
   hob_compare_test(mpi.mpich5.rma_strange_memory mpich5 REMOTE nodes RANKS 2 LABELS mpi
     SETTINGS default,ahead-1M,ghosts1-rank-ahead COMMAND rma_strange_memory)

@@ -1,6 +1,7 @@
 #include "mpi/rma/own_stores.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
@@ -70,19 +71,30 @@ void StoreWatch::end_call() {
 OwnStores::OwnStores(const void* base, std::uint64_t bytes, Tracking tracking, Owner owner)
     : tracker_(base, bytes, tracking, owner),
       promised_(tracking == Tracking::promised),
+      asked_(monotonic_nanoseconds()),
       track_(price_of(bytes)) {
   if (owner == Owner::library) validation::children_may_store();  // none has the memory so far
 }
 
 bool OwnStores::may_have_changed(StoreWatch& watch, bool always) {
   unwanted_ = 0;
+  const std::uint64_t now = monotonic_nanoseconds();
+  passed_ = static_cast<double>(now - std::exchange(asked_, now));
   if (!changed(watch.budget_, always)) return false;
   track(watch, always);
   return true;
 }
 
 bool OwnStores::changed(pay::Budget& budget, bool always) {
-  if (!tracker_.active()) {
+  if (tracker_.sampling()) {
+    double took = 0;
+    const Spending spending(budget, took);
+    const bool stored = tracker_.sample_written();
+    budget.spent(validation::kFaultNs * static_cast<double>(tracker_.take_faults()));
+    sampling_.sampled(stored);
+    reason_ = stored ? "a sample of its memory was stored to"
+                     : "only a sample of its memory is tracked yet";
+  } else if (!tracker_.active()) {
     reason_ = "stores to its memory are not tracked yet";
   } else if (!always && !budget.affords(monotonic_nanoseconds(), look_)) {
     reason_ = "looking for stores would take too much of the time now";
@@ -92,20 +104,34 @@ bool OwnStores::changed(pay::Budget& budget, bool always) {
       reason_ = "children may store to its memory";
     } else if (tracker_.written()) {
       reason_ = tracker_.found();
+      sampling_.watched(true);
       budget.spent(validation::kFaultNs * static_cast<double>(tracker_.take_faults()));
     } else {
+      sampling_.watched(false);
       return false;
     }
   }
   return true;
 }
 
+/// Whether a sample of the pages is watched from now on, and not all.
+bool OwnStores::samples(StoreWatch& watch) {
+  const double faults = validation::kFaultNs * static_cast<double>(tracker_.pages());
+  if (!sampling_.samples(faults, passed_)) return false;
+  if (tracker_.sampling() || !watch.budget_.affords(monotonic_nanoseconds())) return true;
+  double took = 0;
+  const Spending spending(watch.budget_, took);
+  return tracker_.sample();
+}
+
 void OwnStores::track(StoreWatch& watch, bool always) {
   if (watch.paused_ != 0 && tracker_.watches_pages()) return;
+  if (!always && samples(watch)) return;
   double price = track_;
   if (price > kDear) price = std::min(price, price_of(os::resident_bytes()));
   if (!always && !watch.budget_.affords(monotonic_nanoseconds(), price)) return;
   const Spending spending(watch.budget_, track_);
+  sampling_.watches_all();
   if (!tracker_.track(watch.moment_) || !tracker_.watches_pages()) return;
   if (tracker_.shared() && validation::children_may_store())
     tracker_.stop();

@@ -6,6 +6,7 @@
 
 #include "pay/backoff.hpp"
 #include "pay/budget.hpp"
+#include "validation/sampling.hpp"
 #include "validation/store_tracker.hpp"
 #include "validation/tracking_budget.hpp"
 
@@ -64,9 +65,13 @@ class OwnStores {
   friend class StoreWatch;
   bool changed(pay::Budget& budget, bool always);
   void track(StoreWatch& watch, bool always);
+  bool samples(StoreWatch& watch);
 
   validation::StoreTracker tracker_;
   bool promised_;
+  validation::Sampling sampling_;
+  std::uint64_t asked_;      ///< when may_have_changed() was called last, in nanoseconds
+  double passed_ = 0;        ///< nanoseconds between the last two calls
   double look_ = 0, track_;  ///< nanoseconds that these took last, or may take
   std::uint32_t unwanted_ = 0;
   const char* reason_ = "";

@@ -30,6 +30,17 @@ LazyMemory written(std::uint64_t bytes) {
   return memory;
 }
 
+TEST(LazyMemoryTest, GrowsByLittleMoreThanIsAskedFor) {
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
+  LazyMemory memory;
+  ASSERT_TRUE(memory.reserve(kMost, kMost));
+  for (std::uint64_t bytes = 4096; bytes <= kMost; bytes += 256 << 10) {
+    ASSERT_TRUE(memory.commit(bytes));
+    // To the end of a huge page, at most.
+    EXPECT_LE(memory.committed() - bytes, 2 * LazyMemory::kMostAhead);
+  }
+}
+
 TEST(LazyMemoryTest, ASmallRangeThatEndedIsUsedAgainAndIsZeroed) {
   const std::byte* const before = written(64 << 10).data();
   LazyMemory memory;

@@ -127,6 +127,17 @@ TYPED_TEST(AnyStore, CapacityGrowsAndShrinksAroundWhatIsThere) {
   EXPECT_NE(store.allocate(500000, 999), kNone);
 }
 
+// Memory that is touched at once keeps a process out of MPI for as long.
+TYPED_TEST(AnyStore, LittleMoreMemoryIsTouchedThanIsNeeded) {
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 20, kBlock = std::uint64_t{256} << 10;
+  RegionStore<TypeParam> store;
+  ASSERT_TRUE(store.init(kMost, kMost, 2000));
+  for (std::uint64_t used = kBlock; used <= kMost; used += kBlock) {
+    ASSERT_NE(store.allocate(kBlock, static_cast<std::uint32_t>(used / kBlock)), kNone);
+    EXPECT_LE(store.bytes(), used + 3 * LazyMemory::kMostAhead);
+  }
+}
+
 TEST(BestFit, TakesTheSmallestThatFits) {
   RegionStore<BestFit> store;
   ASSERT_TRUE(store.init(1 << 16, 1 << 16, 100));

@@ -240,9 +240,9 @@ TEST(Gain, ATrialEndsWhereEverythingIsDroppedEachTime) {
     ++asked;
     program.gain.all_dropped();
   }
-  EXPECT_EQ(asked, 6);
+  EXPECT_EQ(asked, 8);
   // What was dropped in a rest is nothing against the next trial.
-  for (int i = 0; i < 50 && asked == 6; ++i) {
+  for (int i = 0; i < 50 && asked == 8; ++i) {
     program.gain.all_dropped();
     if (program.asks(++gets, 0, 1000, 100)) ++asked;
   }

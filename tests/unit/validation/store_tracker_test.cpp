@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "validation/mappings.hpp"
+#include "validation/watched_pages.hpp"
 
 namespace hob::validation {
 namespace {
@@ -229,6 +230,52 @@ TEST_P(StoreTrackerTest, AStoreBeforeAnotherWatchBeginsIsSeen) {
   memory.base[2 * kPage] = 1;
   EXPECT_TRUE(second.written());
   EXPECT_FALSE(first.written());
+}
+
+TEST_P(StoreTrackerTest, ASampleShowsMostStoresForFewFaults) {
+  constexpr std::size_t kPages = 1024;
+  const Memory memory(kPages * kPage, kind());
+  std::memset(memory.base, 1, kPages * kPage);
+  StoreTracker small(memory.base, 100 * kPage, tracking(), owner());
+  EXPECT_FALSE(small.sample()) << "a sample of so few pages would be most of them";
+  StoreTracker tracker(memory.base, kPages * kPage, tracking(), owner());
+  EXPECT_TRUE(tracker.sample_written()) << "there is no sample";
+  if (tracking() == Tracking::soft_dirty) {
+    EXPECT_FALSE(tracker.sample()) << "all of the process would be watched";
+    return;
+  }
+  ASSERT_TRUE(tracker.sample());
+  EXPECT_TRUE(tracker.sampling());
+  EXPECT_FALSE(tracker.sample_written());
+  EXPECT_FALSE(tracker.sample_written());
+  EXPECT_FALSE(tracker.active());
+  EXPECT_TRUE(tracker.written()) << "nothing is known of the other pages";
+  std::memset(memory.base, 2, kPages * kPage);
+  EXPECT_TRUE(tracker.sample_written());
+  EXPECT_FALSE(tracker.sampling());
+  EXPECT_EQ(tracker.take_faults(), WatchedPages::kSampleSpans * WatchedPages::kSpanPages);
+  ASSERT_TRUE(tracker.sample());
+  memory.base[(kPages - 1) * kPage] = 3;
+  EXPECT_FALSE(tracker.sample_written()) << "that page is none of the sample";
+  ASSERT_TRUE(tracker.track());
+  EXPECT_FALSE(tracker.sampling());
+  EXPECT_FALSE(tracker.written());
+  memory.base[(kPages - 1) * kPage] = 4;
+  EXPECT_TRUE(tracker.written());
+}
+
+TEST_P(StoreTrackerTest, ASampleHidesNoStoreFromAnothersWatch) {
+  if (tracking() == Tracking::soft_dirty) GTEST_SKIP();
+  constexpr std::size_t kPages = 256;
+  const Memory memory(kPages * kPage, kind());
+  std::memset(memory.base, 1, kPages * kPage);
+  StoreTracker all(memory.base, kPages * kPage, tracking(), owner());
+  StoreTracker few(memory.base, kPages * kPage, tracking(), owner());
+  ASSERT_TRUE(all.track());
+  memory.base[0] = 2;
+  ASSERT_TRUE(few.sample());
+  EXPECT_FALSE(few.sample_written());
+  EXPECT_TRUE(all.written());
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StoreTrackerTest,
