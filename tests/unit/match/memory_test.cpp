@@ -31,6 +31,9 @@ void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
+// These are a pair: both end in the C library's. GCC looks into delete alone.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 void* operator new(std::size_t bytes) { return allocate_or_throw(bytes, 1); }
 void* operator new[](std::size_t bytes) { return allocate_or_throw(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
