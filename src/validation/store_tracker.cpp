@@ -119,8 +119,8 @@ bool StoreTracker::sample_written() {
   if (!sampling_) return true;
   const StoredPages stored = changed();
   if (stored.count > 0) faults_ += static_cast<std::uint64_t>(stored.count);
-  if (stored.count != 0) sampling_ = false;
-  return !sampling_;
+  sampling_ = !stored.inside;
+  return stored.inside;
 }
 
 std::uint64_t StoreTracker::pages() const { return (range_.end - range_.begin) / os::page_bytes(); }

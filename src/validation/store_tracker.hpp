@@ -55,10 +55,11 @@ class StoreTracker {
   bool track(std::uint64_t moment = 0);
 
   /// In place of track(): watches a few of the pages only, for the price of so few faults. False if
-  /// stores cannot be noticed so, or there are few pages: then it is track() that is to be called.
+  /// stores cannot be noticed so, or if there are few pages: track() is to be called.
   bool sample();
   bool sampling() const { return sampling_; }
-  /// Whether anything was stored to these pages since sample(); if so, sampling ends.
+  /// Whether anything was stored to these pages since sample(), but for those that the range shares
+  /// with other data; if so, sampling ends.
   bool sample_written();
   /// Pages that track() watches, at most.
   std::uint64_t pages() const;

@@ -2,7 +2,7 @@
  * asks the kernel about stores, and that no store is missed whichever pages are asked about.
  *
  * Programs that iterate read between two barriers and store to most of their memory between the
- * next two. There, a fault for each page would be paid for nothing. */
+ * next two. There, a fault for each page would be a loss. */
 #include <sys/resource.h>
 #include <sys/utsname.h>
 

@@ -55,7 +55,7 @@ TEST(Sampling, SeveralReportsInEachIterationCostFewWatches) {
   EXPECT_EQ(program.broken, 1);
 }
 
-TEST(Sampling, StoresEachTimeAfterAWatchBeganAreMetEverMoreRarely) {
+TEST(Sampling, StoresThatEndEachWatchMakeWatchesRare) {
   Program program;
   // Stores exactly where all pages are watched: the worst that a program can do.
   for (int i = 0; i < 1000; ++i) program.report(program.all);

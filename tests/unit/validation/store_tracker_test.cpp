@@ -264,6 +264,20 @@ TEST_P(StoreTrackerTest, ASampleShowsMostStoresForFewFaults) {
   EXPECT_TRUE(tracker.written());
 }
 
+TEST_P(StoreTrackerTest, OtherDataOnPagesOfASampleDoNotCount) {
+  if (tracking() == Tracking::soft_dirty) GTEST_SKIP();
+  constexpr std::size_t kPages = 256;
+  const Memory memory(kPages * kPage, kind());
+  std::memset(memory.base, 1, kPages * kPage);
+  StoreTracker tracker(memory.base + 100, (kPages - 1) * kPage, tracking(), owner());
+  ASSERT_TRUE(tracker.sample());
+  memory.base[50] = 2;
+  EXPECT_FALSE(tracker.sample_written());
+  EXPECT_TRUE(tracker.sampling());
+  memory.base[kPage] = 2;
+  EXPECT_TRUE(tracker.sample_written());
+}
+
 TEST_P(StoreTrackerTest, ASampleHidesNoStoreFromAnothersWatch) {
   if (tracking() == Tracking::soft_dirty) GTEST_SKIP();
   constexpr std::size_t kPages = 256;
