@@ -17,7 +17,6 @@ namespace hob::cache {
 namespace {
 
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-static_assert(LazyMemory::kMostAhead % kHugePage == 0);
 /// So much of a range is backed by small pages: what needs little takes little. A huge page costs
 /// what some seventy small ones do, so the rest is backed by these.
 constexpr std::uint64_t kSmallPart = std::uint64_t{512} << 10;

@@ -180,10 +180,8 @@ class RegionStore {
     const std::uint64_t at_end = last_ != kNone && is_free(last_) ? regions_[last_].size : 0;
     const std::uint64_t wanted = backed_ + (need - at_end);
     if (wanted > capacity_) return false;
-    // A bounded step keeps the cost of touching new memory rare, and the memory near what is
-    // needed.
-    const std::uint64_t most = std::max(kLargeStep, std::min(backed_ / 2, LazyMemory::kMostAhead));
-    const std::uint64_t step = std::clamp(backed_, kFirstStep, most);
+    // Of much memory, the buffer takes larger steps by itself.
+    const std::uint64_t step = std::clamp(backed_, kFirstStep, kLargeStep);
     const std::uint64_t wish = std::min(capacity_, std::max(wanted, backed_ + step));
     if (!buffer_.commit(wish, capacity_) && !buffer_.commit(wanted)) {
       capacity_ = std::max(backed_, kGrain);

@@ -41,7 +41,7 @@ class WatchedPages {
   /// Protects the pages that are there; the others need no page tables. False if a mapping is not
   /// the one that was registered, or has pages that must not be. About 4 us for each mebibyte of
   /// small pages.
-  bool protect(Absent absent, Extent extent = Extent::all);
+  bool protect(Absent absent, Extent extent);
 
   /// Of the pages that were protected, those whose bytes may have changed since, at least one if
   /// any has. Counted are also pages that are gone, and mappings that came in place of those that

@@ -25,20 +25,21 @@ double price_of(std::uint64_t bytes) {
   return kNanosecondsForMib * static_cast<double>(bytes) / (1 << 20);
 }
 
-/// Counts what its scope takes.
+/// Counts what its scope takes, and says it where `last` is given.
 class Spending {
  public:
-  Spending(pay::Budget& budget, double& last) : budget_(budget), last_(last) {}
+  explicit Spending(pay::Budget& budget, double* last = nullptr) : budget_(budget), last_(last) {}
   ~Spending() {
-    last_ = static_cast<double>(thread_nanoseconds() - start_);
-    budget_.spent(last_);
+    const auto took = static_cast<double>(thread_nanoseconds() - start_);
+    if (last_) *last_ = took;
+    budget_.spent(took);
   }
   Spending(const Spending&) = delete;
   Spending& operator=(const Spending&) = delete;
 
  private:
   pay::Budget& budget_;
-  double& last_;
+  double* last_;
   std::uint64_t start_ = thread_nanoseconds();
 };
 
@@ -55,8 +56,7 @@ void StoreWatch::begin_call() {
 /// afterwards, and once for each watch: what comes later stores through them first.
 void StoreWatch::end_call() {
   if (begun_.empty()) return;
-  double took = 0;
-  const Spending spending(budget_, took);
+  const Spending spending(budget_);
   const std::string who = validation::who_stores_unseen(validation::has_device_that_writes());
   if (who.empty()) {
     pause_.reset();
@@ -78,8 +78,8 @@ OwnStores::OwnStores(const void* base, std::uint64_t bytes, Tracking tracking, O
 
 bool OwnStores::may_have_changed(StoreWatch& watch, bool always) {
   unwanted_ = 0;
-  const std::uint64_t now = monotonic_nanoseconds();
-  passed_ = static_cast<double>(now - std::exchange(asked_, now));
+  const std::uint64_t before = std::exchange(asked_, monotonic_nanoseconds());
+  passed_ = static_cast<double>(asked_ - before);
   if (!changed(watch.budget_, always)) return false;
   track(watch, always);
   return true;
@@ -87,8 +87,7 @@ bool OwnStores::may_have_changed(StoreWatch& watch, bool always) {
 
 bool OwnStores::changed(pay::Budget& budget, bool always) {
   if (tracker_.sampling()) {
-    double took = 0;
-    const Spending spending(budget, took);
+    const Spending spending(budget);
     const bool stored = tracker_.sample_written();
     budget.spent(validation::kFaultNs * static_cast<double>(tracker_.take_faults()));
     sampling_.sampled(stored);
@@ -96,10 +95,10 @@ bool OwnStores::changed(pay::Budget& budget, bool always) {
                      : "only a sample of its memory is tracked yet";
   } else if (!tracker_.active()) {
     reason_ = "stores to its memory are not tracked yet";
-  } else if (!always && !budget.affords(monotonic_nanoseconds(), look_)) {
+  } else if (!always && !budget.affords(asked_, look_)) {
     reason_ = "looking for stores would take too much of the time now";
   } else {
-    const Spending spending(budget, look_);
+    const Spending spending(budget, &look_);
     if (tracker_.shared() && validation::children_may_store()) {
       reason_ = "children may store to its memory";
     } else if (tracker_.written()) {
@@ -118,9 +117,8 @@ bool OwnStores::changed(pay::Budget& budget, bool always) {
 bool OwnStores::samples(StoreWatch& watch) {
   const double faults = validation::kFaultNs * static_cast<double>(tracker_.pages());
   if (!sampling_.samples(faults, passed_)) return false;
-  if (tracker_.sampling() || !watch.budget_.affords(monotonic_nanoseconds())) return true;
-  double took = 0;
-  const Spending spending(watch.budget_, took);
+  if (tracker_.sampling() || !watch.budget_.affords(asked_)) return true;
+  const Spending spending(watch.budget_);
   return tracker_.sample();
 }
 
@@ -129,8 +127,8 @@ void OwnStores::track(StoreWatch& watch, bool always) {
   if (!always && samples(watch)) return;
   double price = track_;
   if (price > kDear) price = std::min(price, price_of(os::resident_bytes()));
-  if (!always && !watch.budget_.affords(monotonic_nanoseconds(), price)) return;
-  const Spending spending(watch.budget_, track_);
+  if (!always && !watch.budget_.affords(asked_, price)) return;
+  const Spending spending(watch.budget_, &track_);
   sampling_.watches_all();
   if (!tracker_.track(watch.moment_) || !tracker_.watches_pages()) return;
   if (tracker_.shared() && validation::children_may_store())
